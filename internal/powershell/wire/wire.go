@@ -1,13 +1,33 @@
 // Package wire is the data that crosses the line between the Go side and runner.ps1: batches of
 // cmdlet calls in, results out. Both the client (internal/powershell) and the simulator's native
 // engine speak it; nothing else is shared between them.
+//
+// # Values in results
+//
+// null, booleans, numbers and texts are themselves. Enums are texts, their names. A GUID is
+// lower-case text without braces. A date is text, 2006-01-02T15:04:05.0000000Z. A time span is a
+// number of seconds. A byte array is base64 text. Addresses, versions and types are their text; a
+// secret (SecureString) is null. Any other array is an array, also with one element or none; any
+// other object is an object of its properties, or its ToString text below Depth.
+//
+// # Property paths
+//
+// A path is property names joined by dots, ignoring case. Through null, or a property that is not
+// there, it gives null. Through an array it gives an array: each element's value in turn (null
+// included), with the elements of a value that is an array itself put in its place.
 package wire
 
 import "encoding/json"
 
-// Request is one batch. Calls run in order, in one go, in one PowerShell process.
+// Request is one batch: groups of calls, run in order, in one go, in one PowerShell process. As JSON:
+//
+//	{"groups": [[call, call, …], [call, …], …]}
+//
+// Groups are independent of each other, so that callers who know nothing of one another can share a
+// batch: an error stops only the rest of its own group, and names given by Save are seen only by
+// Ref, Input and SecurityDescriptor of the same group (two groups may use the same name).
 type Request struct {
-	Calls []Call `json:"calls"`
+	Groups [][]Call `json:"groups"`
 }
 
 // Call is one cmdlet call as data. Values only ever travel as JSON and are splatted by the runner:
@@ -28,7 +48,8 @@ type Call struct {
 	Select []Field `json:"select,omitempty"`
 	// OnError says what an error record does to the calls behind this one: "" or "stop", "continue".
 	OnError string `json:"onError,omitempty"`
-	// Depth bounds nested objects in the output; 0 means 2.
+	// Depth is how many levels of objects the output has, the object itself included; an object below
+	// becomes text. Arrays and Fields add no level. 0 means 2.
 	Depth int `json:"depth,omitempty"`
 	// Guest, when set, runs the call inside a virtual machine, by PowerShell Direct.
 	Guest *Guest `json:"guest,omitempty"`
@@ -41,7 +62,9 @@ const (
 )
 
 // Condition is exact equality of a property with one of the given texts, ignoring case
-// (OrdinalIgnoreCase). Wildcards have no meaning here. An array property holds when any element does.
+// (OrdinalIgnoreCase). Wildcards have no meaning here. The texts are those of the package comment,
+// numbers as in JSON, booleans "true" and "false", null "". An array property holds when any element
+// does, so an empty one never.
 type Condition struct {
 	Property string   `json:"property"` // may be a path: ParentAdapter.Id
 	Equals   []string `json:"equals"`
@@ -66,7 +89,9 @@ type Guest struct {
 // Value forms. Each marshals to an object with a single key that starts with "$".
 
 // Ref passes the live objects of an earlier call of the same batch (all of them, or the one at Index;
-// Path walks properties first). A Ref that finds nothing fails its call with ID ErrorReferenceEmpty.
+// Path walks properties first, and then Index counts what it gave). Without Index nulls are left out,
+// a single object is passed as itself and several as an array. A Ref that finds nothing, or null at
+// Index, fails its call with ID ErrorReferenceEmpty.
 type Ref struct {
 	Call  string
 	Index *int
@@ -129,10 +154,22 @@ const (
 	KeySecurityDescriptor = "$sddl"
 )
 
-// Reply answers a Request. Results has one entry per call that was reached: a call behind one that
-// stopped the batch has none. Failure is an error of the batch as a whole.
+// Reply answers a Request. Groups has one entry per group of the request, in its order, with one
+// Result per call that was reached: a call behind one that stopped its group has none. Failure is an
+// error of the batch as a whole; Groups is then empty. As JSON:
+//
+//	{"groups": [[result, result, …], [result, …], …]}
+//
+// Where the calls of a guest were answered by the guest itself, one entry stands for all of them:
+//
+//	{"guest": "<base64 of {\"results\": [result, …]} in UTF-8>", "calls": 3}
+//
+// because the host passes on what a guest says without looking into it. "calls" is how many calls of
+// the request the entry answers for; unless it is the last of its group, it must hold a result for
+// each. Decoding puts the results where they belong, so only writers of replies have to know; a
+// writer that does not run guests apart may as well write plain results.
 type Reply struct {
-	Results []Result      `json:"results"`
+	Groups  [][]Result    `json:"groups"`
 	Failure *CommandError `json:"failure,omitempty"`
 }
 
@@ -161,6 +198,9 @@ type CommandError struct {
 	Inner      string `json:"inner,omitempty"`
 	// Session is true when the error is about reaching the guest, not about the call itself.
 	Session bool `json:"session,omitempty"`
+	// Started, only with Session, is true when the session broke after the calls had been handed to
+	// the guest, so that they may have run there.
+	Started bool `json:"started,omitempty"`
 }
 
 // IDs of errors that the runner itself raises.

@@ -68,8 +68,12 @@ type Device struct {
 	Ports        []*Port `json:"ports"`
 	// RebindPending: a switch was made or removed on a port and the PFs have not been bounced since (facts.md 25).
 	RebindPending bool `json:"rebind_pending"`
+	// MaxVfsPending: RdmaMaxVfsEnabled was changed and the PFs have not all been bounced since (facts.md 35).
+	MaxVfsPending bool `json:"max_vfs_pending"`
 	// GuestRdmaRunning: the value of EnableGuestRdma that the bus driver read when it last started (facts.md 36).
 	GuestRdmaRunning bool `json:"guest_rdma_running"`
+	// BusDisabled: the bus device that carries the ports was disabled; they are then not there at all.
+	BusDisabled bool `json:"bus_disabled,omitempty"`
 }
 
 // Driver is what Get-NetAdapter prints of a driver.
@@ -83,20 +87,23 @@ type Driver struct {
 
 // Port is a physical net adapter: one PF of a device.
 type Port struct {
-	Name                 string     `json:"name"`
-	InterfaceDescription string     `json:"interface_description"`
-	InterfaceGuid        string     `json:"interface_guid"` // upper case, in braces
-	InterfaceIndex       int        `json:"interface_index"`
-	MacAddress           string     `json:"mac_address"` // 12 hex digits, upper case
-	Function             int        `json:"function"`
-	Enabled              bool       `json:"enabled"`     // administratively
-	PnpEnabled           bool       `json:"pnp_enabled"` // Disable-PnpDevice
-	LinkUp               bool       `json:"link_up"`
-	LinkSpeed            uint64     `json:"link_speed"` // bits per second
-	VlanID               int        `json:"vlan_id"`
-	NumVFs               Dual       `json:"num_vfs"` // *NumVFs below NicSwitches\0 (facts.md 31)
-	Keywords             []*Keyword `json:"keywords"`
-	IP                   IPConfig   `json:"ip"`
+	Name                 string `json:"name"`
+	InterfaceDescription string `json:"interface_description"`
+	InterfaceGuid        string `json:"interface_guid"` // upper case, in braces
+	InterfaceIndex       int    `json:"interface_index"`
+	MacAddress           string `json:"mac_address"` // 12 hex digits, upper case
+	Function             int    `json:"function"`
+	Enabled              bool   `json:"enabled"`     // administratively
+	PnpEnabled           bool   `json:"pnp_enabled"` // Disable-PnpDevice
+	LinkUp               bool   `json:"link_up"`
+	LinkSpeed            uint64 `json:"link_speed"` // bits per second
+	VlanID               int    `json:"vlan_id"`
+	// Bounced: restarted since a change that takes a restart of every PF of the device (facts.md 25, 35).
+	Bounced   bool       `json:"bounced"`
+	StartedAt time.Time  `json:"-"`       // the link comes up a moment later
+	NumVFs    Dual       `json:"num_vfs"` // *NumVFs below NicSwitches\0 (facts.md 31)
+	Keywords  []*Keyword `json:"keywords"`
+	IP        IPConfig   `json:"ip"`
 }
 
 // Dual is a number as written in the registry and as the running miniport knows it (facts.md 33).
@@ -161,13 +168,16 @@ type Switch struct {
 	BandwidthMode   string   `json:"bandwidth_mode"` // None, Weight, Absolute
 	LoadBalancing   string   `json:"load_balancing,omitempty"`
 	Ports           []string `json:"ports"` // interface GUIDs of the physical members, in order
+	// Settings are queue and flow settings that were set and have no field of their own, by parameter name.
+	Settings map[string]string `json:"settings,omitempty"`
 }
 
 // HostVNic is a virtual adapter of the management operating system.
 type HostVNic struct {
-	ID             string    `json:"id"`        // Microsoft:<guid>
-	Name           string    `json:"name"`      // Get-VMNetworkAdapter's name; the net adapter is "vEthernet (name)"
-	DeviceID       string    `json:"device_id"` // interface GUID in braces
+	ID             string    `json:"id"`              // Microsoft:<guid>
+	Name           string    `json:"name"`            // Get-VMNetworkAdapter's name; the net adapter is "vEthernet (name)"
+	Alias          string    `json:"alias,omitempty"` // the net adapter's name once it was renamed
+	DeviceID       string    `json:"device_id"`       // interface GUID in braces
 	InterfaceIndex int       `json:"interface_index"`
 	SwitchID       string    `json:"switch_id"`
 	MacAddress     string    `json:"mac_address"`
@@ -177,6 +187,8 @@ type HostVNic struct {
 	Isolation      Isolation `json:"isolation"`
 	TeamMapping    string    `json:"team_mapping,omitempty"` // interface GUID
 	IP             IPConfig  `json:"ip"`
+	// Settings are port settings that were set and have no field of their own, by parameter name.
+	Settings map[string]string `json:"settings,omitempty"`
 }
 
 // VM is a virtual machine.
@@ -193,6 +205,9 @@ type VM struct {
 	Guest               *Guest       `json:"guest,omitempty"`
 	StartedAt           time.Time    `json:"-"`
 	Boot                int          `json:"-"` // counts starts; a PowerShell Direct session belongs to one
+	// Settings are settings that were set and have no field of their own, by parameter name.
+	Settings map[string]string `json:"settings,omitempty"`
+	stopped  bool              // was running in this lab and went off: its next start is a restart
 }
 
 // VMAdapter is a network adapter of a VM: what is requested. Allocated is what the running VM got (facts.md 47a, 53).
@@ -217,6 +232,10 @@ type VMAdapter struct {
 	Isolation              Isolation   `json:"isolation"`
 	TeamMapping            string      `json:"team_mapping,omitempty"` // interface GUID of the physical adapter
 	Allocated              *Allocation `json:"allocated,omitempty"`
+	// Settings are port settings that were set and have no field of their own, by parameter name.
+	Settings       map[string]string `json:"settings,omitempty"`
+	rdmaUntilStart *int              // the RdmaWeight that allocations use until the VM's next start (Unknowns.RdmaWeightOnRunningVM)
+	changedAt      time.Time         // the last change that a virtual function may follow
 }
 
 // Vlan is Set-VMNetworkAdapterVlan's record.
@@ -225,6 +244,11 @@ type Vlan struct {
 	AccessID int    `json:"access_id,omitempty"`
 	NativeID int    `json:"native_id,omitempty"`
 	Allowed  string `json:"allowed,omitempty"`
+	// The private VLAN of mode Private.
+	PrivateMode string `json:"private_mode,omitempty"` // Isolated, Community, Promiscuous
+	PrimaryID   int    `json:"primary_id,omitempty"`
+	SecondaryID int    `json:"secondary_id,omitempty"`
+	Secondary   string `json:"secondary,omitempty"` // list of mode Promiscuous
 }
 
 // Isolation is Set-VMNetworkAdapterIsolation's record (facts.md 60).
@@ -253,11 +277,14 @@ type Guest struct {
 	Login    Login           `json:"-"`
 	VFDriver GuestDriver     `json:"vf_driver"`
 	Adapters []*GuestAdapter `json:"adapters"`
+	Registry []*Key          `json:"registry"` // sorted by path
 	// RecoveryNeeded is how many steps of the recovery ladder it takes after VF and RDMA are on
 	// before SMB says RDMA capable: 0 none, 1 guest RDMA off and on, 2 PF bounce, 3 VM restart (facts.md 66).
 	RecoveryNeeded int `json:"recovery_needed"`
 	// RecoveryDone counts the steps taken, in order, since RDMA was enabled.
-	RecoveryDone                 int    `json:"recovery_done"`
+	RecoveryDone int `json:"recovery_done"`
+	// RdmaCycle is where the guest is in turning RDMA off and on: 0 not on yet, 1 on, 2 off after on.
+	RdmaCycle                    int    `json:"-"`
 	NetworkDirectAcrossIPSubnets string `json:"network_direct_across_ip_subnets"`
 }
 
@@ -279,7 +306,9 @@ type GuestAdapter struct {
 	Present              bool       `json:"present"`
 	Enabled              bool       `json:"enabled"`
 	RdmaEnabled          bool       `json:"rdma_enabled"`
+	RdmaAtRestart        *bool      `json:"rdma_at_restart,omitempty"` // set with -NoRestart: in force from the adapter's next start
 	Keywords             []*Keyword `json:"keywords,omitempty"`
+	IP                   IPConfig   `json:"ip"`
 	RdmaChangedAt        time.Time  `json:"-"` // the SMB table follows after a delay
 }
 

@@ -1,0 +1,157 @@
+package hyperv
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/powershell/wire"
+)
+
+// ladder is the recovery steps that may be taken, in their order (facts.md 66).
+func (c *guestChange) ladder() []string {
+	if c.spec.RestartPolicy == RestartManual {
+		return nil
+	}
+	var out []string
+	for _, step := range RecoverySteps() {
+		if contains(c.spec.Recovery, step) {
+			out = append(out, step)
+		}
+	}
+	return out
+}
+
+// recover takes one step of the ladder.
+func (c *guestChange) recover(ctx context.Context, step string) error {
+	c.steps = append(c.steps, step)
+	switch step {
+	case RecoverGuestRdma:
+		return c.cycleGuestRdma(ctx)
+	case RecoverNetAdapter:
+		return c.bounceDevice(ctx)
+	}
+	unlock, err := c.host.lockVM(ctx, c.g.Adapter.VM.Name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	vm := c.g.Adapter.VM
+	return c.host.restartVM(ctx, &vm)
+}
+
+// cycleGuestRdma turns RDMA of the pair off and on (B12). The list is taken before anything is off: what is off
+// may not be listed any more (facts.md 37).
+func (c *guestChange) cycleGuestRdma(ctx context.Context) error {
+	var descriptions []string
+	for _, a := range []*GuestAdapter{c.g.Synthetic, c.g.VF} {
+		if a != nil && a.RdmaListed {
+			descriptions = append(descriptions, a.InterfaceDescription)
+		}
+	}
+	if len(descriptions) == 0 {
+		return nil
+	}
+	unlock, err := c.host.lockVM(ctx, c.g.Adapter.VM.Name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	b := c.host.batch("turn RDMA in the guest off and on", adapterAbout(c.ref))
+	c.in(b, wire.Call{Cmdlet: "Get-NetAdapterRdma", Save: "pair", Select: fieldsOf[named](),
+		Where: []wire.Condition{{Property: "InterfaceDescription", Equals: descriptions}}})
+	c.in(b, wire.Call{Cmdlet: "Disable-NetAdapterRdma", Input: "pair", Parameters: map[string]any{"Confirm": false}})
+	c.in(b, wire.Call{Cmdlet: "Enable-NetAdapterRdma", Input: "pair", Parameters: map[string]any{"Confirm": false}})
+	return c.runAndLook(ctx, b, c.ledger.writes())
+}
+
+// bounceDevice disables and enables all ports of the device that carries the adapter's virtual function (B13).
+func (c *guestChange) bounceDevice(ctx context.Context) error {
+	list, err := c.host.read(ctx, c.op, adapterAbout(c.ref), partNetAdapterList)
+	if err != nil {
+		return err
+	}
+	var ports []string
+	for _, guid := range c.g.Adapter.MembersOfTheSwitch {
+		if nic, ok := list.netAdapterByGUID(guid); ok {
+			ports = append(ports, nic.Name)
+		}
+	}
+	inv, unlock, err := c.host.readLocked(ctx, c.op, adapterAbout(c.ref), ports, partHost, partNetAdapters, partLedger)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	devices := map[string]*Device{}
+	for _, name := range c.carriers(inv, ports) {
+		if d, ok := inv.device(name, ""); ok {
+			devices[d.Location] = d
+		}
+	}
+	for _, location := range sorted(devices) {
+		if err := c.host.payDevice(ctx, devices[location], inv.ledger); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// carriers are the ports that hold the adapter's virtual function; where none does, every member of the switch may.
+func (c *guestChange) carriers(inv *Inventory, ports []string) []string {
+	var out []string
+	for _, vf := range inv.VFs {
+		if sameGUID(vf.VMID, c.g.Adapter.VM.ID) && macDigits(vf.CurrentMacAddress) == macDigits(c.g.Adapter.MacAddress) {
+			out = append(out, vf.Name)
+		}
+	}
+	if len(out) == 0 {
+		return ports
+	}
+	return out
+}
+
+// hopeless says what no waiting mends.
+func (c *guestChange) hopeless(ctx context.Context) error {
+	a := c.g.Adapter
+	switch {
+	case a.IsLegacy:
+		return c.failed(StageRequested, "vm_network_adapter_name", a.Name, "It is a legacy (emulated) adapter, which never gets a virtual function (facts.md 61).",
+			"Use a synthetic network adapter: hyperv_vm_network_adapter makes one.")
+	case a.IovWeight == 0:
+		return c.failed(StageRequested, "vm_network_adapter_name", a.Name, c.noVF()+" IovWeight of the VM's network adapter is 0, so Windows gives it no virtual function (facts.md 43).",
+			"Set iov_weight = 100 in a hyperv_vm_network_adapter_rdma of this adapter, and let this resource refer to that one so that it comes after it.")
+	case a.SwitchID == "", !a.SwitchIovEnabled:
+		return c.failed(StageAssigned, "vm_network_adapter_name", a.Name, c.noVF()+" "+whyNoVF(a),
+			"Connect the VM's network adapter to a switch that was made with SR-IOV (hyperv_iov_switch).")
+	case a.VM.State != "Running" && len(c.steps) == 0:
+		return c.failed(StageAdapters, "vm_name", a.VM.Name, fmt.Sprintf("The VM is %s: its guest can be reached and its virtual function assigned only while it runs.", strings.ToLower(a.VM.State)),
+			"Start the VM, then apply again.")
+	case c.unreachable >= 1 && a.VM.Uptime > c.host.opts.RestartWait.Seconds(): // long past its start: waiting mends nothing
+		var e *Error
+		if asError(c.g.Err, &e) {
+			return &verificationError{e}
+		}
+	}
+	return ctx.Err()
+}
+
+// noVF says what is missing in the guest, in the words of the adapter that the guest would show.
+func (c *guestChange) noVF() string {
+	return "There is no VF adapter with MAC " + macDashes(c.g.Adapter.MacAddress) + " in the guest."
+}
+
+// macDashes is a MAC address as net adapters print it.
+func macDashes(mac string) string {
+	d := macDigits(mac)
+	var parts []string
+	for i := 0; i+1 < len(d); i += 2 {
+		parts = append(parts, d[i:i+2])
+	}
+	return strings.Join(parts, "-")
+}
+
+func (c *guestChange) failed(stage, attribute, value, cause, fix string) error {
+	reached, _ := c.g.Stage()
+	return &verificationError{&Error{Kind: TimedOut, Op: c.op, Host: c.host.Name, Object: adapterAbout(c.ref), Attribute: attribute, Value: value,
+		Cause: fmt.Sprintf("Stopped before stage %s (last stage reached: %s). %s", stage, reached, cause), Fix: fix}}
+}

@@ -1,0 +1,214 @@
+package hyperv
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/powershell/wire"
+)
+
+// bounce disables all ports of a device and enables them again, in one batch: the list is recorded before
+// anything goes down (facts.md 37), and no request stands between the two (facts.md 73). It then waits until
+// every port is as it was and its RDMA is listed again. Callers hold the device's lock.
+func (h *Host) bounce(ctx context.Context, d *Device) error {
+	op, about := "restart the net adapters", "net adapters "+quoteList(d.PortNames())
+	b := h.batch(op, about)
+	ports := find[NetAdapter](b, d.portsCall("ports"))
+	rdma := find[NetAdapterRdma](b, wire.Call{Cmdlet: "Get-NetAdapterRdma"}, tolerating(func(c wire.CommandError) bool { return commandKind(c) == NotFound }))
+	// nothing behind this may stop the batch before Enable has run
+	disabled := b.change(wire.Call{Cmdlet: "Disable-NetAdapter", Input: "ports", Parameters: map[string]any{"Confirm": false}}, tolerating(anyError))
+	// Disable returns before the adapter is down, and Enable right behind it fails (errors.md 5)
+	b.add(wire.Call{Cmdlet: "Start-Sleep", Parameters: map[string]any{"Milliseconds": int(h.opts.Poll.Milliseconds() / 2)}}, false, tolerating(anyError))
+	b.change(wire.Call{Cmdlet: "Enable-NetAdapter", Input: "ports", Parameters: map[string]any{"Confirm": false}}, tolerating(anyError))
+	if err := b.run(ctx); err != nil && KindOf(err) != SessionLost {
+		return err
+	}
+	if disabled.failed() {
+		return b.commandError(wire.Call{Cmdlet: "Disable-NetAdapter"}, disabled.Errors[0])
+	}
+	if len(ports.Items) == 0 {
+		ports.Items = d.Ports
+	}
+	return h.awaitPorts(ctx, d, ports.Items, rdma.Items)
+}
+
+// awaitPorts waits until the ports have their status back and RDMA is listed where it was; a port that
+// is still disabled is enabled again.
+func (h *Host) awaitPorts(ctx context.Context, d *Device, was []NetAdapter, rdma []NetAdapterRdma) error {
+	deadline := time.Now().Add(h.opts.RestartWait)
+	for {
+		b := h.batch("wait for the restarted net adapters", "net adapters "+quoteList(d.PortNames()))
+		now := find[NetAdapter](b, d.portsCall("ports"))
+		listed := find[NetAdapterRdma](b, wire.Call{Cmdlet: "Get-NetAdapterRdma"}, tolerating(func(c wire.CommandError) bool { return commandKind(c) == NotFound }))
+		if err := b.run(ctx); err != nil {
+			return err
+		}
+		missing := portsNotBack(was, now.Items, rdma, listed.Items)
+		if len(missing) == 0 {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return &Error{Kind: TimedOut, Op: "restart the net adapters", Host: h.Name, Object: "net adapters " + quoteList(d.PortNames()),
+				Cause: fmt.Sprintf("%s after %s.", strings.Join(missing, "; "), h.opts.RestartWait),
+				Fix:   "Look at the adapter in Device Manager and at the cable; enable it with Enable-NetAdapter, then apply again."}
+		}
+		if disabled := stillDisabled(was, now.Items); len(disabled) > 0 {
+			again := h.batch("enable the net adapters", "net adapters "+quoteList(disabled))
+			find[NetAdapter](again, d.portsCall("ports"))
+			again.change(wire.Call{Cmdlet: "Enable-NetAdapter", Input: "ports", Parameters: map[string]any{"Confirm": false}}, tolerating(anyError))
+			if err := again.run(ctx); err != nil {
+				return err
+			}
+		}
+		if err := h.wait(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func stillDisabled(was, now []NetAdapter) []string {
+	var out []string
+	for _, p := range now {
+		for _, w := range was {
+			if sameGUID(p.InterfaceGuid, w.InterfaceGuid) && w.Status != "Disabled" && p.Status == "Disabled" {
+				out = append(out, p.Name)
+			}
+		}
+	}
+	return out
+}
+
+// portsNotBack says what is missing compared with before the bounce. A port that was disabled before is
+// expected to be enabled now: enabling all ports is part of a bounce.
+func portsNotBack(was, now []NetAdapter, rdmaWas, rdmaNow []NetAdapterRdma) []string {
+	var out []string
+	for _, w := range was {
+		found := false
+		for _, p := range now {
+			if !sameGUID(p.InterfaceGuid, w.InterfaceGuid) {
+				continue
+			}
+			found = true
+			if p.Status == "Disabled" || p.Status == "Not Present" || (w.Status == "Up" && p.Status != "Up") {
+				out = append(out, fmt.Sprintf("net adapter %q is %s", p.Name, p.Status))
+			}
+		}
+		if !found {
+			out = append(out, fmt.Sprintf("net adapter %q is gone", w.Name))
+		}
+		if enabledRdma(rdmaWas, w.Name) && !listedRdma(rdmaNow, w.Name) {
+			out = append(out, fmt.Sprintf("net adapter %q does not list RDMA yet", w.Name))
+		}
+	}
+	return out
+}
+
+func listedRdma(list []NetAdapterRdma, name string) bool {
+	for _, r := range list {
+		if strings.EqualFold(r.Name, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func enabledRdma(list []NetAdapterRdma, name string) bool {
+	for _, r := range list {
+		if strings.EqualFold(r.Name, name) {
+			return r.Enabled
+		}
+	}
+	return false
+}
+
+// payDevice bounces the device and settles every debt of it, whoever made it.
+func (h *Host) payDevice(ctx context.Context, d *Device, l *ledger) error {
+	if err := h.bounce(ctx, d); err != nil {
+		return err
+	}
+	return h.settle(ctx, l, func(x Debt) bool { return x.Kind == RestartNetAdapter && x.TargetID == d.Location })
+}
+
+// settle takes debts out of the ledger.
+func (h *Host) settle(ctx context.Context, l *ledger, which func(Debt) bool) error {
+	w := l.writes()
+	for _, x := range l.debts() {
+		if which(x) {
+			w.settle(x)
+		}
+	}
+	if len(w.remove) == 0 {
+		return nil
+	}
+	b := h.batch("settle the restarts in the ledger", "")
+	w.addRemoves(b)
+	defer w.guard(h)()
+	if err := b.run(ctx); err != nil {
+		return err
+	}
+	w.apply()
+	return nil
+}
+
+// restartVM shuts the VM down through its integration services and starts it again. A VM that is off
+// needs no restart; one that is saved or paused is left alone: resuming it would not load a new
+// configuration, and its state is not ours to discard. Callers hold the VM's lock.
+func (h *Host) restartVM(ctx context.Context, vm *VM) error {
+	op, about := "restart the VM", fmt.Sprintf("VM %q", vm.Name)
+	switch vm.State {
+	case "Off":
+		return nil
+	case "Running":
+	default:
+		return &Error{Kind: Conflict, Op: op, Host: h.Name, Object: about, Value: vm.State,
+			Cause: "The VM is " + strings.ToLower(vm.State) + "; only a running VM can be restarted.",
+			Fix:   "Resume or shut down the VM, then apply again."}
+	}
+	if err := h.stopVM(ctx, vm); err != nil {
+		return err
+	}
+	return h.startVM(ctx, vm)
+}
+
+// stopVM shuts the VM down gracefully and waits until it is off.
+func (h *Host) stopVM(ctx context.Context, vm *VM) error {
+	b := h.batch("shut down the VM", fmt.Sprintf("VM %q", vm.Name))
+	find[VM](b, wire.Call{Cmdlet: "Get-VM", Save: "vm", Parameters: map[string]any{"Id": wire.GUID(vm.ID)}})
+	// Force only skips the question whether a locked guest may be shut down; it does not turn the VM off
+	b.change(wire.Call{Cmdlet: "Stop-VM", Input: "vm", Parameters: map[string]any{"Force": true, "Confirm": false}})
+	if err := b.run(ctx); err != nil {
+		return err
+	}
+	return h.awaitVM(ctx, vm, "Off")
+}
+
+// startVM starts the VM and waits until it runs.
+func (h *Host) startVM(ctx context.Context, vm *VM) error {
+	b := h.batch("start the VM", fmt.Sprintf("VM %q", vm.Name))
+	find[VM](b, wire.Call{Cmdlet: "Get-VM", Save: "vm", Parameters: map[string]any{"Id": wire.GUID(vm.ID)}})
+	b.change(wire.Call{Cmdlet: "Start-VM", Input: "vm", Parameters: map[string]any{"Confirm": false}})
+	if err := b.run(ctx); err != nil {
+		return err
+	}
+	return h.awaitVM(ctx, vm, "Running")
+}
+
+func (h *Host) awaitVM(ctx context.Context, vm *VM, state string) error {
+	for {
+		b := h.batch("wait for the VM", fmt.Sprintf("VM %q", vm.Name))
+		now := find[VM](b, wire.Call{Cmdlet: "Get-VM", Parameters: map[string]any{"Id": wire.GUID(vm.ID)}})
+		if err := b.run(ctx); err != nil {
+			return err
+		}
+		if len(now.Items) > 0 && now.Items[0].State == state {
+			return nil
+		}
+		if err := h.wait(ctx); err != nil {
+			return &Error{Kind: TimedOut, Op: "wait for the VM", Host: h.Name, Object: fmt.Sprintf("VM %q", vm.Name), Err: err,
+				Cause: "The VM did not become " + strings.ToLower(state) + " in time.",
+				Fix:   "Look at the VM's console; raise the timeout of the resource if the guest needs longer."}
+		}
+	}
+}

@@ -1,0 +1,359 @@
+package hyperv
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/powershell/wire"
+)
+
+// Note is something that went well enough but that a person should know.
+type Note struct{ Summary, Detail string }
+
+// Restart policies.
+const (
+	RestartAuto   = "auto"   // restart within the change
+	RestartManual = "manual" // leave the restart owed
+)
+
+// SwitchSpec is an external switch with SR-IOV as it is wanted. Nil fields are left to Windows.
+type SwitchSpec struct {
+	Name                   string
+	NetAdapterNames        []string
+	EnableEmbeddedTeaming  *bool
+	AllowManagementOS      *bool
+	MinimumBandwidthMode   string // "", Default or None: anything else keeps SR-IOV off (facts.md 10, 11)
+	Notes                  *string
+	LoadBalancingAlgorithm string // SET only
+	RequireIovSupport      bool
+	Profile                string
+	RestartPolicy          string
+}
+
+// Switch is a switch as it was read.
+type Switch struct {
+	VMSwitch
+	NetAdapterNames        []string
+	LoadBalancingAlgorithm string
+	ManagementAdapter      bool   // a host vNIC named like the switch exists (facts.md 16)
+	Profile                string // of the first member's driver
+	Debts                  []Debt // owed for this switch
+	Notes                  []Note
+}
+
+func switchAbout(name string) string { return fmt.Sprintf("switch %q", name) }
+
+// switchOwner names a switch's debts: by its first member while it is being made (known before it has an id),
+// by its own id later.
+func switchOwner(guid string) string {
+	return "hyperv_iov_switch:" + strings.ToLower(strings.Trim(guid, "{}"))
+}
+
+// GetSwitch finds a switch in the shared inventory by id.
+func (h *Host) GetSwitch(ctx context.Context, id string) (*Switch, error) {
+	inv, err := h.Inventory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return h.switchByID(inv, id)
+}
+
+func (h *Host) switchByID(inv *Inventory, id string) (*Switch, error) {
+	for _, s := range inv.Switches {
+		if sameGUID(s.ID, id) {
+			return inv.describeSwitch(s), nil
+		}
+	}
+	return nil, &Error{Kind: NotFound, Op: "read the switch", Host: h.Name, Object: "switch " + id, Cause: "The host has no switch of this id."}
+}
+
+// FindSwitch finds a switch by exact name, or by id. Two switches of one name are legal in Hyper-V
+// (cases 8): the name is then an error that lists both.
+func (h *Host) FindSwitch(ctx context.Context, nameOrID string) (*Switch, error) {
+	inv, err := h.Inventory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var hits []VMSwitch
+	for _, s := range inv.Switches {
+		if sameGUID(s.ID, nameOrID) {
+			return inv.describeSwitch(s), nil
+		}
+		if strings.EqualFold(s.Name, nameOrID) {
+			hits = append(hits, s)
+		}
+	}
+	switch len(hits) {
+	case 1:
+		return inv.describeSwitch(hits[0]), nil
+	case 0:
+		return nil, &Error{Kind: NotFound, Op: "find the switch", Host: h.Name, Object: switchAbout(nameOrID), Value: nameOrID,
+			Cause: "The host has no switch of this name or id.", Fix: "Switches of the host: " + quoteList(switchNames(inv.Switches)) + "."}
+	}
+	var ids []string
+	for _, s := range hits {
+		ids = append(ids, s.ID)
+	}
+	return nil, &Error{Kind: Ambiguous, Op: "find the switch", Host: h.Name, Object: switchAbout(nameOrID), Value: nameOrID,
+		Cause: fmt.Sprintf("%d switches have this name.", len(hits)), Fix: "Use an id instead of the name: " + strings.Join(ids, " or ") + "."}
+}
+
+func switchNames(list []VMSwitch) []string {
+	var out []string
+	for _, s := range list {
+		out = append(out, s.Name)
+	}
+	sort.Strings(out)
+	return out
+}
+
+// describeSwitch joins a switch with its members, team and debts.
+func (inv *Inventory) describeSwitch(s VMSwitch) *Switch {
+	out := &Switch{VMSwitch: s}
+	for _, guid := range s.NetAdapterInterfaceGuid {
+		if nic, ok := inv.netAdapterByGUID(guid); ok {
+			out.NetAdapterNames = append(out.NetAdapterNames, nic.Name)
+			if out.Profile == "" {
+				out.Profile = profileOf("", nic.DriverFileName).Name
+			}
+		}
+	}
+	for _, t := range inv.Teams {
+		if sameGUID(t.ID, s.ID) || (t.ID == "" && strings.EqualFold(t.Name, s.Name)) {
+			out.LoadBalancingAlgorithm = t.LoadBalancingAlgorithm
+		}
+	}
+	for _, m := range inv.Management {
+		if strings.EqualFold(m.Name, s.Name) && sameGUID(m.SwitchID, s.ID) {
+			out.ManagementAdapter = true
+		}
+	}
+	if inv.ledger != nil {
+		owners := map[string]bool{switchOwner(s.ID): true}
+		if len(s.NetAdapterInterfaceGuid) > 0 {
+			owners[switchOwner(s.NetAdapterInterfaceGuid[0])] = true
+		}
+		out.Debts, _ = inv.openDebts(func(d Debt) bool { return owners[d.Owner] })
+	}
+	return out
+}
+
+// switchMembers checks the members that are asked for and finds their devices.
+func (h *Host) switchMembers(inv *Inventory, op string, spec SwitchSpec, own string) ([]NetAdapter, []*Device, error) {
+	const attribute = "net_adapter_names"
+	var nics []NetAdapter
+	devices := map[string]*Device{}
+	for _, name := range spec.NetAdapterNames {
+		d, err := h.deviceByPort(inv, op, attribute, name, spec.Profile)
+		if err != nil {
+			return nil, nil, err
+		}
+		nic, _ := inv.netAdapter(name)
+		for _, s := range inv.Switches {
+			if sameGUID(s.ID, own) {
+				continue
+			}
+			for _, guid := range s.NetAdapterInterfaceGuid {
+				if sameGUID(guid, nic.InterfaceGuid) {
+					return nil, nil, &Error{Kind: InUse, Op: op, Host: h.Name, Object: switchAbout(spec.Name), Attribute: attribute, Value: name,
+						Cause: fmt.Sprintf("The net adapter is bound to the switch %q already; an SR-IOV adapter has one NIC switch (facts.md 24).", s.Name),
+						Fix:   fmt.Sprintf("Import that switch (id %s), remove it, or name another net adapter.", s.ID)}
+				}
+			}
+		}
+		nics = append(nics, *nic)
+		devices[d.Location] = d
+	}
+	var out []*Device
+	for _, loc := range sorted(devices) {
+		out = append(out, devices[loc])
+	}
+	return nics, out, nil
+}
+
+// CreateSwitch makes the switch, pays the restart that it needs, and checks what SR-IOV really says.
+func (h *Host) CreateSwitch(ctx context.Context, spec SwitchSpec) (*Switch, error) {
+	const op = "create the switch"
+	free, err := h.locks.lock(ctx, "switch:"+strings.ToLower(spec.Name))
+	if err != nil {
+		return nil, err
+	}
+	defer free()
+	inv, unlock, err := h.readLocked(ctx, op, switchAbout(spec.Name), spec.NetAdapterNames, partHost, partNetAdapters, partSwitches, partLedger)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	for _, s := range inv.Switches {
+		if strings.EqualFold(s.Name, spec.Name) {
+			return nil, &Error{Kind: Conflict, Op: op, Host: h.Name, Object: switchAbout(spec.Name), Attribute: "name", Value: spec.Name,
+				Cause: "A switch of this name exists already.",
+				Fix:   fmt.Sprintf("Import it (terraform import … '%s/%s'), choose another name, or remove it. SR-IOV cannot be turned on later (facts.md 8).", h.Name, s.ID)}
+		}
+	}
+	nics, devices, err := h.switchMembers(inv, op, spec, "")
+	if err != nil {
+		return nil, err
+	}
+	w := inv.ledger.writes()
+	owner := switchOwner(nics[0].InterfaceGuid)
+	for _, d := range devices {
+		if d.Profile.RebindAfterSwitch {
+			w.owe(Debt{Kind: RestartNetAdapter, Target: d.Title(), TargetID: d.Location, Owner: owner, Since: inv.Now(),
+				Reason: fmt.Sprintf("switch %q was made: all ports of the device must be disabled and enabled (facts.md 25)", spec.Name)})
+		}
+	}
+	out, err := h.newSwitch(ctx, op, spec, w)
+	if err != nil {
+		return nil, h.undoNewSwitch(ctx, spec, inv, owner, err)
+	}
+	var notes []Note
+	bounced := false
+	if spec.RestartPolicy != RestartManual {
+		for _, d := range devices {
+			if !d.Profile.RebindAfterSwitch {
+				continue
+			}
+			bounced = true
+			if err := h.payDevice(ctx, d, inv.ledger); err != nil {
+				notes = append(notes, Note{"The restart of the net adapters failed", err.Error() + "\n\nThe switch was made. The restart stays owed and is tried again by the next apply."})
+			}
+		}
+	}
+	if bounced { // what a switch can do changes with the restart
+		if out, err = h.readSwitch(ctx, out.ID); err != nil {
+			return nil, err
+		}
+	}
+	notes = append(notes, iovNotes(inv, out)...)
+	if spec.RequireIovSupport && len(out.Debts) == 0 && !out.IovSupport {
+		cause := &Error{Kind: Unsupported, Op: op, Host: h.Name, Object: switchAbout(spec.Name), Attribute: "require_iov_support", Value: "true",
+			Cause: "Windows says that SR-IOV does not work here: " + iovReasons(inv, out),
+			Fix:   "Enable SR-IOV (and VT-d or the IOMMU) in the BIOS and at the adapter, or leave out require_iov_support. The switch was removed again."}
+		if _, err := h.DeleteSwitch(ctx, out.ID, spec.RestartPolicy, true); err != nil {
+			cause.Err = fmt.Errorf("removing the switch failed too: %w", err)
+			return out, cause
+		}
+		return nil, cause
+	}
+	out.Notes = notes
+	return out, nil
+}
+
+// newSwitch runs the batch that makes the switch: the debt first, then the switch, then what it is.
+func (h *Host) newSwitch(ctx context.Context, op string, spec SwitchSpec, w *ledgerWrites) (*Switch, error) {
+	b := h.batch(op, switchAbout(spec.Name))
+	w.addPuts(b)
+	p := map[string]any{"Name": spec.Name, "NetAdapterName": spec.NetAdapterNames, "EnableIov": true, "Confirm": false}
+	if spec.AllowManagementOS != nil {
+		p["AllowManagementOS"] = *spec.AllowManagementOS
+	}
+	if spec.MinimumBandwidthMode != "" {
+		p["MinimumBandwidthMode"] = spec.MinimumBandwidthMode
+	}
+	if spec.EnableEmbeddedTeaming != nil {
+		p["EnableEmbeddedTeaming"] = *spec.EnableEmbeddedTeaming
+	}
+	if spec.Notes != nil {
+		p["Notes"] = *spec.Notes
+	}
+	made := changeAndRead[VMSwitch](b, wire.Call{Cmdlet: "New-VMSwitch", Parameters: p, Save: "new"})
+	if spec.LoadBalancingAlgorithm != "" {
+		b.change(wire.Call{Cmdlet: "Set-VMSwitchTeam", Input: "new", Parameters: map[string]any{"LoadBalancingAlgorithm": spec.LoadBalancingAlgorithm, "Confirm": false}})
+	}
+	after := b.readParts(partNetAdapters, partSwitches, partLedger)
+	defer w.guard(h)()
+	err := b.run(ctx)
+	w.apply()
+	if err != nil {
+		return nil, err
+	}
+	if len(made.Items) == 0 {
+		return nil, &Error{Kind: Other, Op: op, Host: h.Name, Object: switchAbout(spec.Name), Cause: "New-VMSwitch returned no switch."}
+	}
+	inv, err := after()
+	if err != nil {
+		return nil, err
+	}
+	return h.switchByID(inv, made.Items[0].ID)
+}
+
+// undoNewSwitch removes what a failed New-VMSwitch left: the debt, and a switch that exists all the same
+// (an orphan of a failed roll-back is possible: facts.md 14).
+func (h *Host) undoNewSwitch(ctx context.Context, spec SwitchSpec, inv *Inventory, owner string, cause error) error {
+	if KindOf(cause) == SessionLost {
+		return cause // it may have worked: the next plan reads what is there
+	}
+	ctx = context.WithoutCancel(ctx)
+	w := inv.ledger.writes()
+	for _, d := range inv.ledger.debts() {
+		if d.Owner == owner {
+			w.settle(d)
+		}
+	}
+	b := h.batch("undo the failed switch", switchAbout(spec.Name))
+	find[VMSwitch](b, wire.Call{Cmdlet: "Get-VMSwitch", Save: "orphan", Where: []wire.Condition{{Property: "Name", Equals: []string{spec.Name}}}})
+	b.change(wire.Call{Cmdlet: "Remove-VMSwitch", Input: "orphan", Parameters: map[string]any{"Force": true, "Confirm": false}})
+	w.addRemoves(b)
+	defer w.guard(h)()
+	if err := b.run(ctx); err != nil {
+		return fmt.Errorf("%w; and undoing it failed: %w", cause, err)
+	}
+	w.apply()
+	return refineNewSwitch(cause)
+}
+
+// refineNewSwitch adds the rule to what Windows says about a refused switch.
+func refineNewSwitch(err error) error {
+	var e *Error
+	if !asError(err, &e) || e.Command == nil || e.Cause != "" {
+		return err
+	}
+	switch e.Kind {
+	case InUse:
+		e.Cause = "The net adapter is bound to another switch: an SR-IOV adapter has one NIC switch (facts.md 24)."
+		e.Fix = "Remove or import the other switch."
+	case Invalid:
+		e.Cause = "Hyper-V refused the combination of settings (facts.md 10-13, 18, 21)."
+		e.Fix = "SR-IOV needs an external switch, minimum_bandwidth_mode None or Default, and for several adapters a team of identical ones (enable_embedded_teaming not false)."
+	}
+	return err
+}
+
+// readSwitch reads one switch afresh.
+func (h *Host) readSwitch(ctx context.Context, id string) (*Switch, error) {
+	inv, err := h.read(ctx, "read the switch", "switch "+id, partNetAdapters, partSwitches, partLedger)
+	if err != nil {
+		return nil, err
+	}
+	return h.switchByID(inv, id)
+}
+
+func iovReasons(inv *Inventory, s *Switch) string {
+	reasons := append([]string{}, s.IovSupportReasons...)
+	if len(reasons) == 0 && inv.Host != nil {
+		reasons = inv.Host.IovSupportReasons
+	}
+	if len(reasons) == 0 {
+		return "no reason given."
+	}
+	return strings.Join(reasons, " ")
+}
+
+// iovNotes warns where a switch says IovEnabled and yet no VF can come from it: the flag only mirrors the request (facts.md 15).
+func iovNotes(inv *Inventory, s *Switch) []Note {
+	if len(s.Debts) > 0 {
+		return nil // what the switch says counts once the adapter has been restarted
+	}
+	switch {
+	case !s.IovSupport:
+		return []Note{{fmt.Sprintf("SR-IOV does not work on the switch %q", s.Name),
+			"The switch was made with SR-IOV, but Windows says that it is not supported: " + iovReasons(inv, s) + " VMs on it get no virtual function. Set require_iov_support = true to make this an error."}}
+	case s.IovVirtualFunctionCount == 0:
+		return []Note{{fmt.Sprintf("The switch %q has no virtual functions", s.Name),
+			"Windows says that SR-IOV is supported, but the net adapter offers no virtual function (IovVirtualFunctionCount 0). Turn SR-IOV on at the adapter (sriov of hyperv_nic_rdma_settings) before the switch is made."}}
+	}
+	return nil
+}

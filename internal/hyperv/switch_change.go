@@ -1,0 +1,285 @@
+package hyperv
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/powershell/wire"
+)
+
+// UpdateSwitch changes what Windows can change in place: name, notes, the host's own adapter, members and
+// load balancing of a team; then it pays the restarts that are owed.
+func (h *Host) UpdateSwitch(ctx context.Context, id string, spec SwitchSpec) (*Switch, error) {
+	const op = "change the switch"
+	inv, unlock, err := h.readLocked(ctx, op, switchAbout(spec.Name), spec.NetAdapterNames, partHost, partNetAdapters, partSwitches, partLedger)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	now, err := h.switchByID(inv, id)
+	if err != nil {
+		return nil, err
+	}
+	_, devices, err := h.switchMembers(inv, op, spec, id)
+	if err != nil {
+		return nil, err
+	}
+	w := inv.ledger.writes()
+	moved := h.oweForMembers(inv, w, spec, now)
+	for loc, d := range moved {
+		if len(devices) == 0 || !hasDevice(devices, loc) {
+			unlockOld, err := h.lockDevice(ctx, d)
+			if err != nil {
+				return nil, err
+			}
+			defer unlockOld()
+			devices = append(devices, d)
+		}
+	}
+	b := h.batch(op, switchAbout(spec.Name))
+	w.addPuts(b)
+	find[VMSwitch](b, wire.Call{Cmdlet: "Get-VMSwitch", Parameters: map[string]any{"Id": []any{wire.GUID(id)}}, Save: "switch"})
+	if now.Name != spec.Name {
+		b.change(wire.Call{Cmdlet: "Rename-VMSwitch", Input: "switch", Parameters: map[string]any{"NewName": spec.Name, "Confirm": false}})
+		find[VMSwitch](b, wire.Call{Cmdlet: "Get-VMSwitch", Parameters: map[string]any{"Id": []any{wire.GUID(id)}}, Save: "switch"})
+	}
+	if spec.Notes != nil && *spec.Notes != now.VMSwitch.Notes {
+		b.change(wire.Call{Cmdlet: "Set-VMSwitch", Input: "switch", Parameters: map[string]any{"Notes": *spec.Notes, "Confirm": false}})
+	}
+	if spec.AllowManagementOS != nil && *spec.AllowManagementOS != now.ManagementAdapter {
+		h.changeManagementAdapter(b, spec, now)
+	}
+	changeMembers(b, spec, now)
+	if spec.LoadBalancingAlgorithm != "" && spec.LoadBalancingAlgorithm != now.LoadBalancingAlgorithm {
+		b.change(wire.Call{Cmdlet: "Set-VMSwitchTeam", Input: "switch", Parameters: map[string]any{"LoadBalancingAlgorithm": spec.LoadBalancingAlgorithm, "Confirm": false}})
+	}
+	after := b.readParts(partHost, partNetAdapters, partSwitches, partLedger)
+	release := w.guard(h)
+	err = b.run(ctx)
+	release()
+	if err != nil {
+		return nil, err
+	}
+	read, err := after()
+	if err != nil {
+		return nil, err
+	}
+	out, err := h.switchByID(read, id)
+	if err != nil {
+		return nil, err
+	}
+	if spec.RestartPolicy != RestartManual {
+		for _, d := range devices {
+			if !owes(out.Debts, d.Location) {
+				continue
+			}
+			if err := h.payDevice(ctx, d, read.ledger); err != nil {
+				return out, err
+			}
+			if out, err = h.readSwitch(ctx, id); err != nil {
+				return nil, err
+			}
+		}
+	}
+	out.Notes = iovNotes(inv, out)
+	return out, nil
+}
+
+func owes(debts []Debt, target string) bool {
+	for _, d := range debts {
+		if d.TargetID == target {
+			return true
+		}
+	}
+	return false
+}
+
+// changeManagementAdapter adds or removes the one host vNIC that is named like the switch. Set-VMSwitch
+// -AllowManagementOS would remove all of the switch's host vNICs (facts.md 16).
+func (h *Host) changeManagementAdapter(b *batch, spec SwitchSpec, now *Switch) {
+	if *spec.AllowManagementOS {
+		b.change(wire.Call{Cmdlet: "Add-VMNetworkAdapter", Parameters: map[string]any{"ManagementOS": true, "SwitchName": spec.Name, "Name": spec.Name, "Confirm": false}})
+		return
+	}
+	find[ManagementAdapter](b, wire.Call{Cmdlet: "Get-VMNetworkAdapter", Parameters: map[string]any{"ManagementOS": true}, Save: "own vnic",
+		Where: []wire.Condition{{Property: "Name", Equals: []string{now.Name}}, {Property: "SwitchId", Equals: []string{now.ID}}}})
+	b.change(wire.Call{Cmdlet: "Remove-VMNetworkAdapter", Input: "own vnic", Parameters: map[string]any{"Confirm": false}})
+}
+
+// changeMembers gives the switch other net adapters in place. A team's members come and go one by one; a
+// switch without a team takes one other adapter: Set-VMSwitch -NetAdapterName is one text (facts.md 19).
+func changeMembers(b *batch, spec SwitchSpec, now *Switch) {
+	add, remove := without(spec.NetAdapterNames, now.NetAdapterNames), without(now.NetAdapterNames, spec.NetAdapterNames)
+	if !now.EmbeddedTeamingEnabled {
+		if len(add) > 0 {
+			b.change(wire.Call{Cmdlet: "Set-VMSwitch", Input: "switch", Parameters: map[string]any{"NetAdapterName": add[0], "Confirm": false}})
+		}
+		return
+	}
+	if len(add) > 0 {
+		b.change(wire.Call{Cmdlet: "Add-VMSwitchTeamMember", Input: "switch", Parameters: map[string]any{"NetAdapterName": add, "Confirm": false}})
+	}
+	if len(remove) > 0 {
+		b.change(wire.Call{Cmdlet: "Remove-VMSwitchTeamMember", Input: "switch", Parameters: map[string]any{"NetAdapterName": remove, "Confirm": false}})
+	}
+}
+
+// oweForMembers owes the restart of every device that the switch leaves or comes to (facts.md 25), and gives these devices.
+func (h *Host) oweForMembers(inv *Inventory, w *ledgerWrites, spec SwitchSpec, now *Switch) map[string]*Device {
+	out := map[string]*Device{}
+	moved := append(without(spec.NetAdapterNames, now.NetAdapterNames), without(now.NetAdapterNames, spec.NetAdapterNames)...)
+	for _, name := range moved {
+		d, ok := inv.device(name, spec.Profile)
+		if !ok || !d.Profile.RebindAfterSwitch || len(now.NetAdapterInterfaceGuid) == 0 {
+			continue
+		}
+		out[d.Location] = d
+		w.owe(Debt{Kind: RestartNetAdapter, Target: d.Title(), TargetID: d.Location, Owner: switchOwner(now.ID), Since: inv.Now(),
+			Reason: fmt.Sprintf("net adapter %q moved to or from switch %q: all ports of the device must be disabled and enabled (facts.md 25)", name, spec.Name)})
+	}
+	return out
+}
+
+func hasDevice(list []*Device, location string) bool {
+	for _, d := range list {
+		if d.Location == location {
+			return true
+		}
+	}
+	return false
+}
+
+// without lists the names of a that b lacks, ignoring case.
+func without(a, b []string) []string {
+	var out []string
+	for _, x := range a {
+		found := false
+		for _, y := range b {
+			found = found || strings.EqualFold(x, y)
+		}
+		if !found {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// DeleteSwitch removes the switch and pays the restart that its removal needs (facts.md 25). VM adapters
+// that are connected, and host vNICs other than its own, make it refuse: they would lose their network
+// (facts.md 16, 62). A switch that is gone already still pays what it owes. held says that the caller holds
+// the device's lock.
+func (h *Host) DeleteSwitch(ctx context.Context, id, restartPolicy string, held bool) ([]Note, error) {
+	const op = "remove the switch"
+	inv, err := h.read(ctx, op, "switch "+id, partHost, partNetAdapters, partSwitches, partAllVMs, partLedger)
+	if err != nil {
+		return nil, err
+	}
+	now, err := h.switchByID(inv, id)
+	if IsNotFound(err) {
+		return nil, h.payOrphanDebts(ctx, inv, id, restartPolicy)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := h.refuseConnected(inv, op, now); err != nil {
+		return nil, err
+	}
+	devices := map[string]*Device{}
+	for _, name := range now.NetAdapterNames {
+		if d, ok := inv.device(name, ""); ok {
+			devices[d.Location] = d
+		}
+	}
+	if !held {
+		for _, loc := range sorted(devices) {
+			unlock, err := h.lockDevice(ctx, devices[loc])
+			if err != nil {
+				return nil, err
+			}
+			defer unlock()
+		}
+	}
+	w := inv.ledger.writes()
+	for _, loc := range sorted(devices) {
+		if d := devices[loc]; d.Profile.RebindAfterSwitch {
+			w.owe(Debt{Kind: RestartNetAdapter, Target: d.Title(), TargetID: d.Location, Owner: switchDeleteOwner(id), Since: inv.Now(),
+				Reason: fmt.Sprintf("switch %q was removed: all ports of the device must be disabled and enabled (facts.md 25)", now.Name)})
+		}
+	}
+	b := h.batch(op, switchAbout(now.Name))
+	w.addPuts(b)
+	find[VMSwitch](b, wire.Call{Cmdlet: "Get-VMSwitch", Parameters: map[string]any{"Id": []any{wire.GUID(id)}}, Save: "switch"})
+	b.change(wire.Call{Cmdlet: "Remove-VMSwitch", Input: "switch", Parameters: map[string]any{"Force": true, "Confirm": false}})
+	release := w.guard(h)
+	err = b.run(ctx)
+	release()
+	w.apply()
+	if err != nil {
+		return nil, err
+	}
+	if restartPolicy == RestartManual {
+		return []Note{{fmt.Sprintf("A restart stays owed for the removed switch %q", now.Name), "restart_policy is manual: disable and enable all ports of the device, or apply another change that restarts it."}}, nil
+	}
+	for _, loc := range sorted(devices) {
+		if d := devices[loc]; d.Profile.RebindAfterSwitch {
+			if err := h.payDevice(ctx, d, inv.ledger); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return nil, nil
+}
+
+func switchDeleteOwner(id string) string { return "hyperv_iov_switch:removed:" + strings.ToLower(id) }
+
+// payOrphanDebts pays what a removed switch still owes: its Delete was cut off before the restart.
+func (h *Host) payOrphanDebts(ctx context.Context, inv *Inventory, id, restartPolicy string) error {
+	if restartPolicy == RestartManual {
+		return nil
+	}
+	open, _ := inv.openDebts(func(d Debt) bool { return d.Owner == switchDeleteOwner(id) })
+	for _, debt := range open {
+		for _, hw := range inv.Hardware {
+			if hw.location() != debt.TargetID {
+				continue
+			}
+			d, ok := inv.device(hw.Name, "")
+			if !ok {
+				continue
+			}
+			unlock, err := h.lockDevice(ctx, d)
+			if err != nil {
+				return err
+			}
+			err = h.payDevice(ctx, d, inv.ledger)
+			unlock()
+			if err != nil {
+				return err
+			}
+			break
+		}
+	}
+	return nil
+}
+
+// refuseConnected lists what would lose its network with the switch.
+func (h *Host) refuseConnected(inv *Inventory, op string, s *Switch) error {
+	var users []string
+	for _, a := range inv.Adapters {
+		if sameGUID(a.SwitchID, s.ID) {
+			users = append(users, fmt.Sprintf("%q of VM %q", a.Name, a.VMName))
+		}
+	}
+	for _, m := range inv.Management {
+		if sameGUID(m.SwitchID, s.ID) && !strings.EqualFold(m.Name, s.Name) {
+			users = append(users, fmt.Sprintf("host vNIC %q", m.Name))
+		}
+	}
+	if len(users) == 0 {
+		return nil
+	}
+	return &Error{Kind: InUse, Op: op, Host: h.Name, Object: switchAbout(s.Name), Value: s.Name,
+		Cause: "Adapters are connected to it and would lose their network (facts.md 62): " + strings.Join(users, ", ") + ".",
+		Fix:   "Remove or disconnect them first (Disconnect-VMNetworkAdapter). Adapters of this configuration go first if they refer to the switch resource."}
+}

@@ -1,0 +1,184 @@
+package powershell
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/powershell/wire"
+	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/winrm"
+)
+
+// poolTries bounds how often a batch is given to a new process.
+const poolTries = 3
+
+// PoolOptions bound what a Pool uses of a host. Zero values mean the defaults.
+type PoolOptions struct {
+	// MaxSessions is how many processes (shells) there may be at a time. 4; a host allows a user 30
+	// or less (MaxShellsPerUser), for all that runs at the same time.
+	MaxSessions int
+	// MaxBatches and MaxAge are after how many batches, or how long, a process is replaced, since
+	// PowerShell's memory grows. 500 and 30 min.
+	MaxBatches int
+	MaxAge     time.Duration
+}
+
+// Pool shares a few runners of one host between callers. Runners start when they are needed; the one
+// used last is used first.
+type Pool struct {
+	cfg  winrm.Config
+	opts PoolOptions
+	// open starts a runner; tests replace it.
+	open func(context.Context, winrm.Config) (*Runner, error)
+
+	slots chan struct{} // one token for each runner in use
+	// force ends what still runs when Close can wait no longer.
+	force context.Context //nolint:containedctx // the pool's own life, not a caller's
+	end   context.CancelCauseFunc
+
+	mu     sync.Mutex
+	idle   []*pooled // the one used last is last
+	closed bool
+}
+
+type pooled struct {
+	*Runner
+	born    time.Time
+	batches int
+}
+
+// NewPool does not connect.
+func NewPool(cfg winrm.Config, opts PoolOptions) *Pool {
+	setDefault(&opts.MaxSessions, 4)
+	setDefault(&opts.MaxBatches, 500)
+	setDefault(&opts.MaxAge, 30*time.Minute)
+	if cfg.Log == nil {
+		cfg.Log = func(context.Context, string, map[string]any) {}
+	}
+	p := &Pool{cfg: cfg, opts: opts, open: Open, slots: make(chan struct{}, opts.MaxSessions)}
+	p.force, p.end = context.WithCancelCause(context.Background())
+	return p
+}
+
+func setDefault[T int | time.Duration](field *T, value T) {
+	if *field <= 0 {
+		*field = value
+	}
+}
+
+// Do runs one batch on a runner that is free. A batch that surely did not begin, or that only reads,
+// runs again on another process if its own was lost.
+func (p *Pool) Do(ctx context.Context, calls ...Call) ([]wire.Result, error) {
+	groups, err := p.doGroups(ctx, [][]Call{calls})
+	if err != nil {
+		return nil, err
+	}
+	return groups[0], nil
+}
+
+func (p *Pool) doGroups(ctx context.Context, groups [][]Call) ([][]wire.Result, error) {
+	select {
+	case p.slots <- struct{}{}:
+		defer func() { <-p.slots }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-p.force.Done():
+		return nil, ErrClosed
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(p.force, func() { cancel(ErrClosed) })()
+
+	for try := 1; ; try++ {
+		r, err := p.take(ctx, try > 1)
+		if err != nil {
+			return nil, err
+		}
+		results, err := r.doGroups(ctx, groups)
+		p.put(ctx, r)
+		var lost *LostError
+		again := errors.As(err, &lost) && (!lost.Started || readOnly(groups))
+		if !again || try == poolTries || ctx.Err() != nil {
+			return results, err
+		}
+		p.cfg.Log(ctx, "the host's PowerShell process was lost, running the batch on a new one", map[string]any{"error": err.Error()})
+	}
+}
+
+// take gives an idle runner or starts one. Fresh means that an idle one will not do: what took one
+// process away has often taken all of them.
+func (p *Pool) take(ctx context.Context, fresh bool) (*pooled, error) {
+	for {
+		p.mu.Lock()
+		if p.closed {
+			p.mu.Unlock()
+			return nil, ErrClosed
+		}
+		var r *pooled
+		if n := len(p.idle); n > 0 {
+			r, p.idle = p.idle[n-1], p.idle[:n-1]
+		}
+		p.mu.Unlock()
+		if r == nil {
+			runner, err := p.open(ctx, p.cfg)
+			if err != nil {
+				return nil, err
+			}
+			return &pooled{Runner: runner, born: time.Now()}, nil
+		}
+		if !fresh && time.Since(r.born) < p.opts.MaxAge {
+			return r, nil
+		}
+		p.discard(ctx, r)
+	}
+}
+
+func (p *Pool) put(ctx context.Context, r *pooled) {
+	r.batches++
+	p.mu.Lock()
+	keep := !p.closed && r.alive() && r.batches < p.opts.MaxBatches
+	if keep {
+		p.idle = append(p.idle, r)
+	}
+	p.mu.Unlock()
+	if !keep {
+		p.discard(ctx, r)
+	}
+}
+
+func (p *Pool) discard(ctx context.Context, r *pooled) {
+	if err := r.Close(ctx); err != nil {
+		p.cfg.Log(ctx, "a shell could not be removed; the host does it when its idle timeout is over", map[string]any{"error": err.Error()})
+	}
+}
+
+// Close removes all shells. It waits for batches that still run until ctx is over and then ends them
+// too. No batch can run afterwards.
+func (p *Pool) Close(ctx context.Context) error {
+	p.mu.Lock()
+	p.closed = true
+	idle := p.idle
+	p.idle = nil
+	p.mu.Unlock()
+
+	var group sync.WaitGroup
+	failures := make([]error, len(idle))
+	for i, r := range idle {
+		group.Go(func() { failures[i] = r.Close(ctx) })
+	}
+	group.Wait()
+	for range cap(p.slots) {
+		select {
+		case p.slots <- struct{}{}:
+			continue
+		case <-ctx.Done():
+		}
+		p.end(ErrClosed)
+		p.slots <- struct{}{}
+	}
+	p.end(ErrClosed)
+	return errors.Join(failures...)
+}
+
+var _ Executor = (*Pool)(nil)

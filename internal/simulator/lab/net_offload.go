@@ -1,0 +1,51 @@
+package lab
+
+import "github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator/cmdlet"
+
+func registerNetOffload(r registry) {
+	r.both("Get-NetOffloadGlobalSetting", func(c *call) { c.emit(c.offloadObject()) })
+	r.both("Set-NetOffloadGlobalSetting", setNetOffloadGlobalSetting)
+}
+
+// acrossSubnets is the target's NetworkDirectAcrossIPSubnets: Allowed or Blocked (facts.md 68, 89).
+func (c *call) acrossSubnets() *string {
+	if g := c.guest(); g != nil {
+		return &g.NetworkDirectAcrossIPSubnets
+	}
+	return &c.host.NetworkDirectAcrossIPSubnets
+}
+
+func (c *call) offloadObject() *cmdlet.Object {
+	across, number := *c.acrossSubnets(), int64(0)
+	if across == "Allowed" {
+		number = 1
+	}
+	return standardCim("MSFT_NetOffloadGlobalSetting", "offload:", "MSFT_NetOffloadGlobalSetting",
+		prop("ReceiveSideScaling", enabledDisabled("EnabledDisabledEnum", true)), prop("ReceiveSegmentCoalescing", enabledDisabled("EnabledDisabledEnum", true)),
+		prop("Chimney", cdxmlEnum("NetTCPIP", "ChimneyEnum", "Disabled", 0)), prop("TaskOffload", enabledDisabled("EnabledDisabledEnum", true)),
+		prop("NetworkDirect", enabledDisabled("EnabledDisabledEnum", true)),
+		prop("NetworkDirectAcrossIPSubnets", cdxmlEnum("NetTCPIP", "AllowedBlockedEnum", across, number)),
+		prop("PacketCoalescingFilter", enabledDisabled("EnabledDisabledEnum", false)),
+	)
+}
+
+// setNetOffloadGlobalSetting: only the setting that guest RDMA needs is one that the lab keeps; the others
+// may be set to what they are.
+func setNetOffloadGlobalSetting(c *call) {
+	fixed := map[string]string{
+		"ReceiveSideScaling": "Enabled", "ReceiveSegmentCoalescing": "Enabled", "Chimney": "Disabled", "TaskOffload": "Enabled",
+		"NetworkDirect": "Enabled", "PacketCoalescingFilter": "Disabled",
+	}
+	for name, value := range fixed {
+		if c.has(name) && c.enum(name) != value {
+			c.fail(c.cimSystemError(50, "MSFT_NetOffloadGlobalSetting", "The request is not supported."))
+			return
+		}
+	}
+	if c.has("NetworkDirectAcrossIPSubnets") {
+		*c.acrossSubnets() = c.enum("NetworkDirectAcrossIPSubnets")
+	}
+	if c.boolean("PassThru") {
+		c.emit(c.offloadObject())
+	}
+}

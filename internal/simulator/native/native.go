@@ -1,0 +1,77 @@
+// Package native is the simulator's engine in Go: it behaves as powershell.exe that runs the project's
+// runner, without a PowerShell. Calls are bound by package catalog and answered by the model.
+package native
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator/catalog"
+	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator/cmdlet"
+	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator/commandline"
+	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator/process"
+)
+
+// Options of an engine. The zero value is what tests want.
+type Options struct {
+	// Version is what $PSVersionTable.PSVersion says in the hello; 5.1.17763.1 when empty.
+	Version string
+}
+
+// Engine starts processes of the hosts of one model.
+type Engine struct {
+	model    cmdlet.Model
+	catalog  *catalog.Catalog
+	version  string
+	lastPID  atomic.Int64
+	sessions SessionModel // nil when the model does not say
+}
+
+// SessionModel is implemented by models that can say whether a PowerShell Direct session is still
+// open, which a script sees as PSSession.State without running anything in the guest.
+type SessionModel interface {
+	SessionOpen(host, target, session string) bool
+}
+
+var _ process.Starter = (*Engine)(nil)
+
+// New makes an engine that asks the model.
+func New(model cmdlet.Model, options Options) (*Engine, error) {
+	c, err := catalog.Load()
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{model: model, catalog: c, version: options.Version}
+	if e.version == "" {
+		e.version = "5.1.17763.1"
+	}
+	e.sessions, _ = model.(SessionModel)
+	return e, nil
+}
+
+// Start runs a command line as cmd.exe does.
+func (e *Engine) Start(host, commandLine string, _ []string) (process.Process, error) {
+	program, args := commandline.Split(commandLine)
+	if !commandline.IsPowerShell(program) {
+		return printed(commandline.NotRecognized(program), 1), nil
+	}
+	if err := check(args); err != nil {
+		return printed(err.Error()+"\r\n", 1), nil
+	}
+	pid := e.lastPID.Add(1) + 1000
+	return e.run(host, "powershell:"+strconv.FormatInt(pid, 10), pid), nil
+}
+
+// check refuses what this engine cannot run as a PowerShell would.
+func check(args []string) error {
+	script, err := commandline.Script(args)
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(script, "OpenStandardInput()") {
+		return errors.New("The native engine of the simulator runs only the runner's bootstrap, which reads its script from standard input. Use the powershell engine for other scripts.")
+	}
+	return nil
+}

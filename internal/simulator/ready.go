@@ -1,0 +1,27 @@
+package simulator
+
+// Ready is what a client needs to know of a running simulator: the ready line of hypervsim. Its JSON
+// shape is a contract.
+type Ready struct {
+	Control         string      `json:"control"`
+	PID             int         `json:"pid"`
+	Hosts           []ReadyHost `json:"hosts"`
+	GuestCredential *Credential `json:"guest_credential,omitempty"`
+}
+
+// ReadyHost is one host. A port that is not open is 0; CAFile is "" without HTTPS.
+type ReadyHost struct {
+	Name      string `json:"name"`
+	Address   string `json:"address"`
+	HTTPPort  int    `json:"http_port"`
+	HTTPSPort int    `json:"https_port"`
+	Username  string `json:"username"`
+	Password  string `json:"password"`
+	CAFile    string `json:"ca_file"`
+}
+
+// Credential logs on to the guests of the lab.
+type Credential struct {
+	Username string `json:"username"`
+	Password string `json:"password"`
+}

@@ -1,0 +1,125 @@
+package winrm
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/masterzen/winrm"
+)
+
+// cleanUpTime bounds the removal of a shell that is of no more use.
+const cleanUpTime = 10 * time.Second
+
+// Process is one command in one shell of its own. It is half duplex: one method at a time.
+type Process struct {
+	t       *Transport
+	par     *winrm.Parameters
+	shell   string
+	command string
+}
+
+// Start opens a shell and starts a command line in it, through cmd.exe. Errors are *OpError.
+func Start(ctx context.Context, t *Transport, commandLine string) (*Process, error) {
+	begun, restarted := time.Now(), false
+	for {
+		p := &Process{t: t, par: parameters(t.cfg)}
+		result, err := p.start(ctx, commandLine)
+		if err == nil {
+			return p, nil
+		}
+		p.discard(ctx)
+		switch {
+		case ctx.Err() != nil, time.Since(begun) > t.cfg.RetryBudget:
+			return nil, err
+		case result == restart:
+		case result == restartOnce && !restarted:
+			restarted = true
+		default:
+			return nil, err
+		}
+		t.cfg.Log(ctx, "WinRM shell cannot be used, opening another", map[string]any{"error": err.Error()})
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
+
+func (p *Process) start(ctx context.Context, commandLine string) (verdict, error) {
+	result, err := p.t.post(ctx, OpCreate, newCreateRequest(p.t.url, p.par))
+	if err != nil {
+		return result.verdict, err
+	}
+	if p.shell, err = parseID(winrm.ParseOpenShellResponse(result.body)); err != nil {
+		return fail, &OpError{Op: OpCreate, Tries: 1, Err: err}
+	}
+	result, err = p.t.post(ctx, OpCommand, newCommandRequest(p.t.url, p.shell, commandLine, p.par))
+	if err != nil {
+		return result.verdict, err
+	}
+	if p.command, err = parseID(winrm.ParseExecuteCommandResponse(result.body)); err != nil {
+		return fail, &OpError{Op: OpCommand, Tries: 1, Sent: true, Err: err}
+	}
+	return fail, nil
+}
+
+// parseID refuses the empty id that masterzen's parsers give for an answer without one.
+func parseID(id string, err error) (string, error) {
+	if err == nil && id == "" {
+		err = errors.New("the service's answer holds no id")
+	}
+	return id, err
+}
+
+// MaxLine is the largest Send that fits into one envelope.
+func (p *Process) MaxLine() int { return (p.t.cfg.EnvelopeSize - 2048) / 4 * 3 }
+
+// Send writes to stdin. It may do so more than once, so data is whole lines that mean the same when
+// they arrive twice. An *OpError whose Sent is false says that no byte arrived.
+func (p *Process) Send(ctx context.Context, data []byte) error {
+	_, err := p.t.post(ctx, OpSend, winrm.NewSendInputRequest(p.t.url, p.shell, p.command, data, false, p.par))
+	return err
+}
+
+// Receive waits for output for at most OperationTimeout and copies it; no output is no error. Done
+// means that the process has ended with the exit code. Reposted means that output may have been
+// lost: an answer did not arrive, and the service need not have kept it.
+func (p *Process) Receive(ctx context.Context, stdout, stderr io.Writer) (done bool, code int, reposted bool, err error) {
+	result, err := p.t.post(ctx, OpReceive, winrm.NewGetOutputRequest(p.t.url, p.shell, p.command, "stdout stderr", p.par))
+	switch {
+	case IsFault(err, CodeOperationTimeout):
+		return false, 0, result.lost, nil
+	case err != nil:
+		return false, 0, result.lost, err
+	}
+	done, code, err = winrm.ParseSlurpOutputErrResponse(result.body, stdout, stderr)
+	if err != nil {
+		err = &OpError{Op: OpReceive, Tries: 1, Sent: true, Err: err}
+	}
+	return done, code, result.lost, err
+}
+
+// Close terminates the process and deletes the shell. A shell that is gone already is closed.
+func (p *Process) Close(ctx context.Context) error {
+	defer p.t.Reset()
+	if p.command != "" {
+		// Delete ends the process too; Signal only makes it sooner.
+		_, _ = p.t.post(ctx, OpSignal, winrm.NewSignalRequest(p.t.url, p.shell, p.command, p.par))
+	}
+	if p.shell == "" {
+		return nil
+	}
+	_, err := p.t.post(ctx, OpDelete, winrm.NewDeleteShellRequest(p.t.url, p.shell, p.par))
+	return err
+}
+
+// discard closes without the caller's cancellation and without telling; the host's idle timeout does
+// the rest where that fails.
+func (p *Process) discard(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+	defer cancel()
+	_ = p.Close(ctx)
+}

@@ -1,0 +1,183 @@
+package winrm
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/masterzen/winrm/soap"
+)
+
+// quotaWait is how long to wait for somebody else's shell to go away.
+const quotaWait = 60 * time.Second
+
+// verdict is what follows from an error.
+type verdict int
+
+const (
+	fail        verdict = iota
+	again               // the same message once more
+	againOnce           // the same, but only after the first failure of this kind
+	againQuota          // the same, for at most quotaWait
+	settled             // as good as success
+	restart             // Create and Command: delete the shell and begin with a new one
+	restartOnce         // the same, but only the first time
+)
+
+// judge is the whole table of what to do with an error.
+//
+// Sent without an answer: Create is posted again with the same MessageID; if the service does not
+// recognise it, a second shell is left behind and idleTimeout bounds its life. Command is not, since
+// a process that starts twice would share the shell. Send carries lines that may arrive twice, and
+// for a repeated Receive the caller is told.
+func judge(op Op, err error) verdict {
+	starting := op == OpCreate || op == OpCommand
+	ending := op == OpSignal || op == OpDelete
+
+	var network *NetError
+	var status *HTTPError
+	var auth *AuthError
+	var fault *Fault
+	switch {
+	case errors.As(err, &network):
+		switch {
+		case network.NotTLS(), network.TLSRefused(), op == OpCreate && network.NoSuchName():
+			return fail
+		case network.Sent && op == OpCommand:
+			return restart
+		}
+		return again
+	case errors.As(err, &status):
+		if status.Status == http.StatusServiceUnavailable || status.Status == http.StatusTooManyRequests {
+			return again
+		}
+		return fail
+	case errors.As(err, &auth):
+		if op == OpCreate || op == OpCommand {
+			return fail
+		}
+		// The same credentials were good before, so the connection lost its authentication.
+		return againOnce
+	case !errors.As(err, &fault):
+		return fail
+	}
+
+	switch fault.Code {
+	case CodeOperationTimeout:
+		if op == OpSend {
+			return again
+		}
+		if ending {
+			return settled
+		}
+	case CodeBusy:
+		if ending {
+			return settled
+		}
+		if !starting {
+			return again
+		}
+	case CodeInvalidSelectors, CodeAborted, CodeShellClosed, CodeCommandClosed:
+		if ending {
+			return settled
+		}
+		if starting {
+			return restart
+		}
+	case CodeKeyDeleted:
+		if ending {
+			return settled
+		}
+		if starting {
+			return restartOnce
+		}
+	case CodeMaxShells:
+		if starting {
+			return againQuota
+		}
+	case CodeMaxOperations:
+		if starting {
+			return restartOnce
+		}
+	}
+	return fail
+}
+
+// mayHaveRun says whether the service may have carried out a request that gave this error.
+func mayHaveRun(err error) bool {
+	var network *NetError
+	if errors.As(err, &network) {
+		return network.Sent
+	}
+	// Aborted: the input may have been handed over before the process went away.
+	return IsFault(err, CodeOperationTimeout, CodeAborted)
+}
+
+// tried is how posting went.
+type tried struct {
+	body    string
+	verdict verdict // of the error: fail, settled, restart or restartOnce
+	// lost is true if a try before the last one may have been carried out without its answer
+	// having arrived.
+	lost bool
+}
+
+// post sends m until it is answered, the error leaves no hope, or the budget is used up. The error
+// is an *OpError.
+func (t *Transport) post(ctx context.Context, op Op, m *soap.SoapMessage) (tried, error) {
+	var result tried
+	start, tries, sent, waiting := time.Now(), 0, false, time.Time{}
+	onceUsed := false
+
+	attempt := func() (string, error) {
+		tries++
+		result.lost = sent
+		body, err := t.Do(ctx, op, m)
+		if err == nil {
+			return body, nil
+		}
+		sent = sent || mayHaveRun(err) || ctx.Err() != nil
+		result.verdict = judge(op, err)
+		switch {
+		case ctx.Err() != nil:
+			result.verdict = fail
+		case result.verdict == again:
+			return "", err
+		case result.verdict == againOnce && !onceUsed:
+			onceUsed = true
+			return "", err
+		case result.verdict == againQuota:
+			if waiting.IsZero() {
+				waiting = time.Now()
+			}
+			if time.Since(waiting) < quotaWait {
+				return "", err
+			}
+		}
+		return "", backoff.Permanent(err)
+	}
+
+	delays := backoff.NewExponentialBackOff()
+	delays.InitialInterval, delays.Multiplier, delays.MaxInterval = 100*time.Millisecond, 2, 5*time.Second
+	body, err := backoff.Retry(ctx, attempt,
+		backoff.WithBackOff(delays),
+		backoff.WithMaxElapsedTime(t.cfg.RetryBudget),
+		backoff.WithNotify(func(err error, delay time.Duration) {
+			t.cfg.Log(ctx, "WinRM request failed, trying again", map[string]any{
+				"operation": string(op), "error": err.Error(), "delay": delay.String(), "try": tries,
+			})
+			// A half-dead connection must not be used again.
+			t.Reset()
+		}))
+	if err == nil {
+		result.body = body
+		return result, nil
+	}
+	if result.verdict == settled {
+		return result, nil
+	}
+	t.Reset()
+	return result, &OpError{Op: op, Tries: tries, Elapsed: time.Since(start), Sent: sent, Err: err}
+}
