@@ -52,7 +52,11 @@ func (c *guestChange) ladderFix() string {
 	if len(left) == 0 {
 		return "Look at the guest's System log and at the net adapter's driver; a restart of the host renews SMB's table (facts.md 66)."
 	}
-	return "Add the next recovery step to recovery (left: " + strings.Join(left, ", ") + "), or take it by hand, then apply again (facts.md 66)."
+	fix := "Add the next recovery step to recovery (left: " + strings.Join(left, ", ") + "), or take it by hand, then apply again (facts.md 66)."
+	if !contains(c.steps, RecoverVM) {
+		fix += " A weight that was set while the VM ran may count only from its next start on (facts.md 45, 47a)."
+	}
+	return fix
 }
 
 func (c *guestChange) driverCause() string {

@@ -22,8 +22,11 @@ func (c *guestChange) ladder() []string {
 	return out
 }
 
-// recover takes one step of the ladder.
+// recover takes one step of the ladder. Where RDMA is on nowhere, turning it off and on mends nothing and is left out.
 func (c *guestChange) recover(ctx context.Context, step string) error {
+	if step == RecoverGuestRdma && len(c.rdmaOn()) == 0 {
+		return nil
+	}
 	c.steps = append(c.steps, step)
 	switch step {
 	case RecoverGuestRdma:
@@ -40,18 +43,20 @@ func (c *guestChange) recover(ctx context.Context, step string) error {
 	return c.host.restartVM(ctx, &vm)
 }
 
+// rdmaOn are the adapters of the pair that have RDMA on.
+func (c *guestChange) rdmaOn() []string {
+	var out []string
+	for _, a := range []*GuestAdapter{c.g.Synthetic, c.g.VF} {
+		if a != nil && a.RdmaListed && a.RdmaEnabled {
+			out = append(out, a.InterfaceDescription)
+		}
+	}
+	return out
+}
+
 // cycleGuestRdma turns RDMA of the pair off and on (B12). The list is taken before anything is off: what is off
 // may not be listed any more (facts.md 37).
 func (c *guestChange) cycleGuestRdma(ctx context.Context) error {
-	var descriptions []string
-	for _, a := range []*GuestAdapter{c.g.Synthetic, c.g.VF} {
-		if a != nil && a.RdmaListed {
-			descriptions = append(descriptions, a.InterfaceDescription)
-		}
-	}
-	if len(descriptions) == 0 {
-		return nil
-	}
 	unlock, err := c.host.lockVM(ctx, c.g.Adapter.VM.Name)
 	if err != nil {
 		return err
@@ -59,7 +64,7 @@ func (c *guestChange) cycleGuestRdma(ctx context.Context) error {
 	defer unlock()
 	b := c.host.batch("turn RDMA in the guest off and on", adapterAbout(c.ref))
 	c.in(b, wire.Call{Cmdlet: "Get-NetAdapterRdma", Save: "pair", Select: fieldsOf[named](),
-		Where: []wire.Condition{{Property: "InterfaceDescription", Equals: descriptions}}})
+		Where: []wire.Condition{{Property: "InterfaceDescription", Equals: c.rdmaOn()}}})
 	c.in(b, wire.Call{Cmdlet: "Disable-NetAdapterRdma", Input: "pair", Parameters: map[string]any{"Confirm": false}})
 	c.in(b, wire.Call{Cmdlet: "Enable-NetAdapterRdma", Input: "pair", Parameters: map[string]any{"Confirm": false}})
 	return c.runAndLook(ctx, b, c.ledger.writes())

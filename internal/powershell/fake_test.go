@@ -2,6 +2,7 @@ package powershell
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 type fakeHost struct {
 	mu        sync.Mutex
 	processes []*fakeProcess
+	hello     wire.Hello
 	// run is asked before a batch runs; its error is that of the Receive that waits for the answer.
 	run func(p *fakeProcess, r wire.Request) error
 	// send is asked before a line of a request is taken.
@@ -37,6 +39,9 @@ type fakeProcess struct {
 }
 
 func (h *fakeHost) pool(opts PoolOptions) *Pool {
+	if h.hello == (wire.Hello{}) {
+		h.hello = wire.Hello{Protocol: wire.ProtocolVersion, Version: "5.1.20348.2849"}
+	}
 	p := NewPool(winrm.Config{}, opts)
 	p.open = func(ctx context.Context, _ winrm.Config) (*Runner, error) {
 		if h.open != nil {
@@ -73,7 +78,8 @@ func (p *fakeProcess) Send(ctx context.Context, data []byte) error {
 	fields := strings.Split(line, " ")
 	if fields[0] != "C" {
 		if strings.HasSuffix(line, wire.ScriptEnd) {
-			fmt.Fprintf(&p.out, "#HV H %s\n", "eyJwcm90b2NvbCI6MX0=")
+			hello, _ := json.Marshal(p.host.hello)
+			fmt.Fprintf(&p.out, "#HV H %s\n", base64.StdEncoding.EncodeToString(hello))
 		}
 		return nil
 	}

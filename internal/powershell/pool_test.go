@@ -188,6 +188,30 @@ func TestPool(t *testing.T) {
 			t.Errorf("%v, %d open", batches, open)
 		}
 	})
+	for _, c := range []struct {
+		name  string
+		hello wire.Hello
+		good  bool
+	}{
+		{"5.1", wire.Hello{Protocol: 1, Version: "5.1.14393.0"}, true},
+		{"7", wire.Hello{Protocol: 1, Version: "7.6.9"}, true},
+		{"5.0", wire.Hello{Protocol: 1, Version: "5.0.10586.117"}, false},
+		{"4", wire.Hello{Protocol: 1, Version: "4.0"}, false},
+		{"none", wire.Hello{Protocol: 1}, false},
+		{"another protocol", wire.Hello{Protocol: 2, Version: "5.1.14393.0"}, false},
+	} {
+		t.Run("PowerShell "+c.name, func(t *testing.T) {
+			h := &fakeHost{hello: c.hello}
+			_, err := h.pool(PoolOptions{}).Do(t.Context(), call("X", nil))
+			var start *StartError
+			if c.good && err != nil || !c.good && !errors.As(err, &start) {
+				t.Errorf("%v", err)
+			}
+			if _, open := h.counts(); open != map[bool]int{true: 1}[c.good] {
+				t.Errorf("%d open", open)
+			}
+		})
+	}
 	t.Run("a host that cannot be reached", func(t *testing.T) {
 		h := &fakeHost{open: func() error { return errGone }}
 		if _, err := h.pool(PoolOptions{}).Do(t.Context(), call("X", nil)); !errors.Is(err, errGone) {

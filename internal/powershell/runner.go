@@ -97,6 +97,8 @@ func (r *Runner) start(ctx context.Context) error {
 		switch {
 		case r.hello != nil && r.hello.Protocol != wire.ProtocolVersion:
 			return fmt.Errorf("it speaks protocol %d instead of %d", r.hello.Protocol, wire.ProtocolVersion)
+		case r.hello != nil && !supported(r.hello.Version):
+			return fmt.Errorf("it is version %s; 5.1 or later is needed", r.hello.Version)
 		case r.hello != nil:
 			return nil
 		case err != nil:
@@ -107,6 +109,15 @@ func (r *Runner) start(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// supported says whether the runner script runs in this version of PowerShell.
+func supported(version string) bool {
+	var major, minor int
+	if n, err := fmt.Sscanf(version, "%d.%d", &major, &minor); n < 2 || err != nil {
+		return false
+	}
+	return major > 5 || major == 5 && minor >= 1
 }
 
 // Do runs one batch. After a *LostError the runner is of no more use.

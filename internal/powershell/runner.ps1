@@ -414,9 +414,14 @@ function Test-HvSession {
     param($Session)
     try {
         if ($Session.State -ne 'Opened') { return $false }
-        $ready = @(Invoke-Command -Session $Session -ScriptBlock ([scriptblock]::Create('if (Get-Command -Name Invoke-HvGuest -ErrorAction SilentlyContinue) { ''HvReady'' }')) -ErrorAction Stop)
-        return $ready.Count -eq 1 -and $ready[0] -is [string] -and [string]$ready[0] -eq 'HvReady'
+        return Test-HvReady @(Invoke-Command -Session $Session -ScriptBlock ([scriptblock]::Create('if (Get-Command -Name Invoke-HvGuest -ErrorAction SilentlyContinue) { ''HvReady'' }')) -ErrorAction Stop)
     } catch { return $false }
+}
+
+# Test-HvReady: is this what a guest says that knows the functions?
+function Test-HvReady {
+    param($Answer)
+    $Answer.Count -eq 1 -and $Answer[0] -is [string] -and [string]$Answer[0] -ceq 'HvReady'
 }
 
 function Remove-HvSession {
@@ -436,8 +441,7 @@ function Get-HvSession {
     $session = New-PSSession -VMId $Guest.Id -Credential $Guest.Credential -ErrorAction Stop
     $HvSessions[$Guest.Key] = $session
     try {
-        $null = Invoke-Command -Session $session -ScriptBlock ([scriptblock]::Create((Get-HvLibrary))) -ErrorAction Stop
-        if (-not (Test-HvSession $session)) { throw 'RunnerGuestAnswer' }
+        if (-not (Test-HvReady @(Invoke-Command -Session $session -ScriptBlock ([scriptblock]::Create((Get-HvLibrary))) -ErrorAction Stop))) { throw 'RunnerGuestAnswer' }
     } catch {
         Remove-HvSession $Guest.Key
         throw

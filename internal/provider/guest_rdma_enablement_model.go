@@ -80,10 +80,6 @@ func (m *guestRdmaEnablementModel) drift(g *hyperv.GuestRdma) {
 	if !g.Reachable || g.Synthetic == nil {
 		return
 	}
-	if !m.Enabled.IsNull() && !m.Enabled.ValueBool() {
-		m.Enabled = types.BoolValue(g.Synthetic.RdmaEnabled || g.VF != nil && g.VF.RdmaEnabled)
-		return
-	}
 	m.Enabled = types.BoolValue(g.Enabled())
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/hyperv"
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/provider"
 )
 
@@ -78,9 +79,11 @@ func (d diagnostics) String() string {
 }
 
 // newServer starts a provider without configuring it. Its shells are deleted at the end of the test.
-func newServer(t testing.TB) *harness {
+func newServer(t testing.TB) *harness { t.Helper(); return startServer(t, quick) }
+
+func startServer(t testing.TB, options ...func(*hyperv.Options)) *harness {
 	t.Helper()
-	h := &harness{t: t, ctx: t.Context(), server: provider.NewServer("test", quick)}
+	h := &harness{t: t, ctx: t.Context(), server: provider.NewServer("test", options...)}
 	h.srv = providerserver.NewProtocol6(h.server.Provider())()
 	t.Cleanup(h.close)
 	var err error
@@ -353,6 +356,7 @@ func (i *instance) importID(id string) diagnostics {
 	r, err := i.h.srv.ImportResourceState(i.h.ctx, &tfprotov6.ImportResourceStateRequest{TypeName: i.typ, ID: id})
 	must(i.h.t, err)
 	d := diagnostics(r.Diagnostics)
+	i.h.keepsSecrets(nil, d)
 	if len(d.errors()) > 0 || len(r.ImportedResources) != 1 {
 		return d
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/hyperv"
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator"
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator/door"
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator/lab"
@@ -160,6 +161,16 @@ func sortedKeys[V any](m map[string]V) []string {
 func (l *testLab) harness(hosts ...string) *harness {
 	l.t.Helper()
 	return newHarness(l.t, l.config(hosts...))
+}
+
+// patientHarness is a provider as users run it: it shares what it reads for some seconds.
+func (l *testLab) patientHarness(hosts ...string) *harness {
+	l.t.Helper()
+	h := startServer(l.t, func(o *hyperv.Options) { quick(o); o.InventoryAge = 0 })
+	if d := h.configure(l.config(hosts...)).errors(); len(d) > 0 {
+		l.t.Fatal(d)
+	}
+	return h
 }
 
 // journal is what happened so far: every cmdlet call and every event.

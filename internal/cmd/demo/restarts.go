@@ -61,6 +61,7 @@ func devicesOf(state []byte) (devices, error) {
 func countRestarts(journal []entry, devices devices) restarts {
 	var r restarts
 	bounce := map[string]map[string]bool{} // device: the ports that its current bounce has restarted
+	off := map[string]bool{}               // guest: RDMA was disabled on an adapter and not enabled since
 	for _, e := range journal {
 		switch {
 		case e.Event == "net_adapter_restart":
@@ -78,7 +79,11 @@ func countRestarts(journal []entry, devices devices) restarts {
 			r.VM++
 		case e.Event == "host_restart":
 			r.Host++
-		case strings.EqualFold(e.Cmdlet, "Disable-NetAdapterRdma") && strings.HasPrefix(e.Target, "guest:") && e.Error == "":
+		case !strings.HasPrefix(e.Target, "guest:") || e.Error != "":
+		case strings.EqualFold(e.Cmdlet, "Disable-NetAdapterRdma"):
+			off[e.Host+e.Target] = true
+		case strings.EqualFold(e.Cmdlet, "Enable-NetAdapterRdma") && off[e.Host+e.Target]:
+			off[e.Host+e.Target] = false
 			r.GuestRdma++
 		}
 	}

@@ -40,6 +40,9 @@ func CimClassOf(typeName string) string {
 // checkValid runs the Validate attributes.
 func (c *Cmdlet) checkValid(p *Parameter, v any) *cmdlet.Error {
 	for _, rule := range p.Validate {
+		if p.Type == "System.Management.Automation.PSObject" && v != nil {
+			continue // the wrapper around a value is never empty
+		}
 		if why := rule.refuses(v); why != "" {
 			return c.bindingError("ParameterArgumentValidationError", "InvalidData", validationException,
 				fmt.Sprintf("Cannot validate argument on parameter '%s'. %s", p.Name, why))
@@ -100,19 +103,22 @@ func (c *Cmdlet) checkMandatory(p *Parameter, v any) *cmdlet.Error {
 		return c.bindingError(id, "InvalidData", validationException, fmt.Sprintf("Cannot bind argument to parameter '%s' because it is %s.", p.Name, what))
 	}
 	list, isList := v.([]any)
+	text := p.Type == "System.String"
 	switch {
 	case v == nil:
 		return refuse("ParameterArgumentValidationErrorNullNotAllowed", "null")
-	case v == "":
+	case v == "" && text:
 		return refuse("ParameterArgumentValidationErrorEmptyStringNotAllowed", "an empty string")
+	case !p.Array:
+		return nil
 	case isList && len(list) == 0:
 		return refuse("ParameterArgumentValidationErrorEmptyArrayNotAllowed", "an empty array")
 	}
 	for _, e := range list {
-		switch e {
-		case nil:
+		if e == nil {
 			return refuse("ParameterArgumentValidationErrorNullNotAllowed", "null")
-		case "":
+		}
+		if e == "" && text {
 			return refuse("ParameterArgumentValidationErrorEmptyStringNotAllowed", "an empty string")
 		}
 	}

@@ -55,11 +55,16 @@ func (t *converter) value(p *Parameter, value any) (any, *problem) {
 	if value == nil {
 		return t.null(p)
 	}
-	_, list := value.([]any)
+	list, isList := value.([]any)
 	switch {
-	case !list, p.Type == "System.Object", p.Type == "System.Management.Automation.PSObject":
+	case !isList, p.Type == "System.Object", p.Type == "System.Management.Automation.PSObject":
 	case t.enumOf(p.Type) != nil && !p.Nullable:
-		return nil, noMessage(p, value)
+		// Flags may come as a list, so the engine joins one for every enumeration.
+		parts := make([]string, 0, len(list))
+		for _, e := range list {
+			parts = append(parts, Text(e))
+		}
+		value = strings.Join(parts, ",")
 	default:
 		return nil, cannot(p, value)
 	}
@@ -171,8 +176,10 @@ func (t *converter) one(p *Parameter, v any) (any, *problem) {
 	switch p.Type {
 	case "System.Object", "System.Management.Automation.PSObject":
 		return plain(v), nil
-	case "System.String", "System.Uri":
+	case "System.String":
 		return Text(v), nil
+	case "System.Uri":
+		return toURI(p, v)
 	case "System.Boolean":
 		return toBoolean(p, v)
 	case switchType:

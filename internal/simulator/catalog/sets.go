@@ -68,11 +68,12 @@ func (b *binder) validate(beforeInput, setDefault bool) (int, *cmdlet.Error) {
 	return b.decideByMandatory()
 }
 
-// decideByMandatory takes the only set of which no mandatory parameter is missing.
+// decideByMandatory takes the only set of which no mandatory parameter of its own is missing. A
+// mandatory parameter of all sets does not count, because it tells none of them apart.
 func (b *binder) decideByMandatory() (int, *cmdlet.Error) {
 	var left uint64
 	for i, set := range b.cmdlet.Sets {
-		if b.valid&(1<<i) != 0 && len(b.missing(set, false)) == 0 {
+		if b.valid&(1<<i) != 0 && !b.missesOwn(set) {
 			left |= 1 << i
 		}
 	}
@@ -81,6 +82,14 @@ func (b *binder) decideByMandatory() (int, *cmdlet.Error) {
 	}
 	b.valid = left
 	return 1, nil
+}
+
+func (b *binder) missesOwn(set string) bool {
+	return slices.ContainsFunc(b.cmdlet.Parameters, func(p *Parameter) bool {
+		m, ok := p.in(set)
+		_, bound := b.bound[p]
+		return ok && m.Set == set && m.Mandatory && !bound
+	})
 }
 
 // current is the set whose mandatory parameters count now.

@@ -245,11 +245,24 @@ func spanSeconds(m []string) float64 {
 	return seconds
 }
 
-// toTime reads ISO 8601 and the invariant culture's own form.
+func toURI(p *Parameter, v any) (any, *problem) {
+	switch v.(type) {
+	case string, int64, uint64, float64:
+		return Text(v), nil
+	}
+	return nil, noMessage(p, v)
+}
+
+// toTime reads ISO 8601 and the invariant culture's own form; a number counts ticks since year 1.
 func toTime(p *Parameter, v any) (any, *problem) {
 	switch v := v.(type) {
 	case time.Time:
 		return v.UTC(), nil
+	case int64:
+		if v >= 0 && v <= 3155378975999999999 {
+			days := v / (864e9)
+			return time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, int(days)).Add(time.Duration(v%864e9) * 100), nil
+		}
 	case string:
 		for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.9999999", "2006-01-02 15:04:05", "2006-01-02", "01/02/2006 15:04:05", "01/02/2006"} {
 			if t, err := time.Parse(layout, strings.TrimSpace(v)); err == nil {
@@ -317,9 +330,6 @@ func (e *Enum) parse(text string) (EnumMember, bool) {
 }
 
 func (e *Enum) name(text string) (int64, bool) {
-	if text == "" {
-		return 0, false
-	}
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n, true
 	}

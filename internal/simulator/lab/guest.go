@@ -46,6 +46,7 @@ func (l *Lab) settleVF(h *Host, vm *VM, a *VMAdapter) {
 		a.Allocated.DataPath = true
 		if _, vf := vm.Guest.pair(a.ID); vf != nil {
 			vf.RdmaChangedAt = l.clock()
+			vm.Guest.noteRdma() // a VF that came back may find RDMA on
 		}
 	}
 }

@@ -40,8 +40,9 @@ func TestFact64And65GuestRdmaNeedsAllOfIt(t *testing.T) {
 		"fact 65: keyword off":           {change: func(b *bench) { _, v := all(b); findKeyword(v.Keywords, keywordVFEnabled).Running = "0" }},
 		"VF born without RDMA":           {change: func(b *bench) { b.nic("vm1", "rdma").Allocated.Rdma = false }},
 		"fact 55: data path not yet": {change: func(b *bench) {
-			b.machine("vm1").Guest.VFDriver.Kind = driverInboxBad
-			b.nic("vm1", "rdma").Allocated.DataPath = false
+			b.timing.VFDataPath = 1e8
+			a := b.nic("vm1", "rdma").Allocated
+			a.DataPath, a.At = false, b.now
 		}},
 		"fact 6: in-box driver of Intel": {change: func(b *bench) { b.machine("vm1").Guest.VFDriver.Kind = driverInbox }},
 		"no VF":                          {change: func(b *bench) { b.weights(b.read("vm1", "rdma"), -1, 0) }},
@@ -91,19 +92,25 @@ func TestFact66RecoveryLadder(t *testing.T) {
 		b.run("Stop-VM", params{"Name": list("vm1")})
 		b.run("Start-VM", params{"Name": list("vm1")})
 	}
+	again := func(b *bench) {
+		b.weights(b.read("vm1", "rdma"), -1, 0)
+		b.weights(b.read("vm1", "rdma"), -1, 100)
+	}
 	for name, test := range map[string]struct {
 		needed int
 		steps  []func(*bench)
 		want   bool
 	}{
-		"none needed":              {0, nil, true},
-		"1 needed, none taken":     {1, nil, false},
-		"1 needed, 1 taken":        {1, []func(*bench){cycle}, true},
-		"2 needed, 1 taken":        {2, []func(*bench){cycle}, false},
-		"2 needed, 1 and 2 taken":  {2, []func(*bench){cycle, bounce}, true},
-		"3 needed, 1 and 2 taken":  {3, []func(*bench){cycle, bounce}, false},
-		"3 needed, all taken":      {3, []func(*bench){cycle, bounce, restart}, true},
-		"1 needed, bounced before": {1, []func(*bench){func(b *bench) { b.weights(b.read("vm1", "rdma"), -1, 0); b.weights(b.read("vm1", "rdma"), -1, 100) }}, false},
+		"none needed":                       {0, nil, true},
+		"1 needed, none taken":              {1, nil, false},
+		"1 needed, 1 taken":                 {1, []func(*bench){cycle}, true},
+		"2 needed, 1 taken":                 {2, []func(*bench){cycle}, false},
+		"2 needed, 1 and 2 taken":           {2, []func(*bench){cycle, bounce}, true},
+		"3 needed, 1 and 2 taken":           {3, []func(*bench){cycle, bounce}, false},
+		"3 needed, all taken":               {3, []func(*bench){cycle, bounce, restart}, true},
+		"fact 46: a VF given up forgets it": {1, []func(*bench){cycle, again}, false},
+		"fact 46: and can be helped again":  {1, []func(*bench){cycle, again, cycle}, true},
+		"1 needed, bounced before":          {1, []func(*bench){again}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, _ := intelUp(t, func(s *Scenario) { s.Hosts[0].VMs[0].Guest.RecoveryNeeded = test.needed })

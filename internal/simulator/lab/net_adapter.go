@@ -92,7 +92,7 @@ func (c *call) startGuestAdapter(a *GuestAdapter, reason string) {
 	a.load(c.clock())
 	a.Enabled = true
 	c.guest().noteRdma()
-	c.event("net_adapter_restart", c.vm.Name+"/"+a.Name, reason)
+	c.event("guest_net_adapter_restart", c.vm.Name+"/"+a.Name, reason)
 }
 
 func renameNetAdapter(c *call) {

@@ -166,6 +166,15 @@ func (l *Lab) sessionBroken(s *guestSession) bool {
 	return vm == nil || vm.State != stateRunning || vm.Boot != s.boot
 }
 
+// SessionOpen says whether a PowerShell Direct session is still open: what a script sees as PSSession.State,
+// without a call into the guest.
+func (l *Lab) SessionOpen(host, target, session string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.sessions.get(session)
+	return s != nil && strings.EqualFold(s.host, host) && strings.EqualFold("guest:"+s.vm, target) && !l.sessionBroken(s)
+}
+
 // guestCall says why a call to a guest does not get there: its session broke, or, from the control door, which
 // has no session, the guest does not run.
 func (c *call) guestCall() *cmdlet.Error {

@@ -133,7 +133,7 @@ func (l *Lab) mayKeepVF(h *Host, vm *VM, a *VMAdapter) bool {
 	}
 	for _, p := range h.vfPorts(h.switchByID(a.SwitchID)) {
 		if strings.EqualFold(p.port.InterfaceGuid, a.Allocated.PortGuid) {
-			return !a.Allocated.At.Before(p.port.StartedAt) && a.Allocated.FunctionID < p.port.NumVFs.Running
+			return a.Allocated.FunctionID < p.port.NumVFs.Running
 		}
 	}
 	return false

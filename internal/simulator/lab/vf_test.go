@@ -104,6 +104,7 @@ func TestFact47aParametersStayUntilReallocation(t *testing.T) {
 			b.run("Stop-VM", params{"Name": list("vm1"), "TurnOff": true})
 			b.run("Start-VM", params{"Name": list("vm1")})
 		},
+		"VM reset":   func(b *bench) { b.run("Restart-VM", params{"Name": list("vm1"), "Force": true}) },
 		"PF bounce":  func(b *bench) { b.bounce("iWARP 1", "iWARP 2") },
 		"PF restart": func(b *bench) { b.run("Restart-NetAdapter", params{"Name": list("iWARP 1")}) },
 	} {

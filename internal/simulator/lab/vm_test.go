@@ -217,8 +217,15 @@ func TestSessions(t *testing.T) {
 		if got := call(); got != "" || get(s, "State") != "Opened" || get(s, "ComputerName") != "vm1" {
 			t.Fatalf("%s, %s, %s", got, get(s, "State"), get(s, "ComputerName"))
 		}
+		isOpen := func() bool { return b.SessionOpen("hv1", get(s, "Target"), get(s, "InstanceId")) }
+		if !isOpen() || b.SessionOpen("hv2", get(s, "Target"), get(s, "InstanceId")) {
+			t.Error("the session is not open, or open on another host")
+		}
 		b.run("Stop-VM", params{"Name": list("vm1")})
 		b.run("Start-VM", params{"Name": list("vm1")})
+		if isOpen() {
+			t.Error("open after a restart")
+		}
 		if got := call(); got != "PSSessionStateBroken OpenError" {
 			t.Errorf("after a restart: %q", got)
 		}

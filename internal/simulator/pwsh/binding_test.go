@@ -151,6 +151,9 @@ func TestSameBinding(t *testing.T) {
 				}
 				seen[shape(x, parameter)] = true
 				for _, v := range oddValues() {
+					if _, text := v.(string); (text || v == 1.5 || v == 2.5) && parameter.Type == "System.DateTime" && v != "2026-01-02T03:04:05Z" {
+						continue // what such a text means depends on the day
+					}
 					with := map[string]any{parameter.Name: v}
 					for name, value := range args {
 						with[name] = value

@@ -139,7 +139,8 @@ func (e *Engine) Start(host, commandLine string, env []string) (process.Process,
 func (e *Engine) available(host, target string) []*catalog.Cmdlet {
 	var list []*catalog.Cmdlet
 	for _, x := range e.catalog.Cmdlets {
-		if generated(x) && e.model.Available(host, target, x.Name) {
+		// Invoke-Command is the engine's own affair: the model knows sessions, not what runs in them
+		if generated(x) && (x.Name == "Invoke-Command" || e.model.Available(host, target, x.Name)) {
 			list = append(list, x)
 		}
 	}

@@ -71,6 +71,7 @@ func cmdletOf(t *types, name string, x refCmdlet) (*catalog.Cmdlet, error) {
 		out.Sets = []string{catalog.AllSets}
 	}
 	dropTakenAliases(out)
+	separatePositions(out)
 	collapse(out)
 	return out, nil
 }
@@ -179,6 +180,31 @@ func dropTakenAliases(x *catalog.Cmdlet) {
 		})
 		if len(p.Aliases) == 0 {
 			p.Aliases = nil
+		}
+	}
+}
+
+// separatePositions leaves every position of a set to one parameter, the mandatory one or else the
+// first: the pages give two for some, and then PowerShell refuses every call of the cmdlet.
+func separatePositions(x *catalog.Cmdlet) {
+	for _, set := range x.Sets {
+		taken := map[int]*catalog.Membership{}
+		for _, p := range x.Parameters {
+			for i := range p.Sets {
+				m := &p.Sets[i]
+				if m.Set != set || m.Position == nil {
+					continue
+				}
+				before := taken[*m.Position]
+				switch {
+				case before == nil:
+					taken[*m.Position] = m
+				case m.Mandatory && !before.Mandatory:
+					taken[*m.Position], before.Position = m, nil
+				default:
+					m.Position = nil
+				}
+			}
 		}
 	}
 }
