@@ -24,7 +24,7 @@ func demo(ctx context.Context, out io.Writer) (err error) {
 	if err := refuseKept(ctx, filepath.Join(root, ".demo", "summary.json")); err != nil {
 		return err
 	}
-	r := &run{options: opts, root: root, out: out, dir: filepath.Join(root, ".demo", opts.lab)}
+	r := &run{options: opts, root: root, out: out, dir: filepath.Join(root, ".demo", opts.lab+"-"+opts.engine)}
 	r.summary = summary{Lab: opts.lab, Engine: opts.engine, Scenario: opts.scenario}
 	defer func() {
 		if stopErr := r.stop(err == nil && opts.keep); stopErr != nil {

@@ -62,6 +62,9 @@ func (t *converter) value(p *Parameter, value any) (any, *problem) {
 		// Flags may come as a list, so the engine joins one for every enumeration.
 		parts := make([]string, 0, len(list))
 		for _, e := range list {
+			if e == nil {
+				return nil, noMessage(p, value)
+			}
 			parts = append(parts, Text(e))
 		}
 		value = strings.Join(parts, ",")

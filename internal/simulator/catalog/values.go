@@ -320,8 +320,9 @@ func (e *Enum) number(n int64) (EnumMember, bool) {
 func (e *Enum) parse(text string) (EnumMember, bool) {
 	var sum int64
 	for _, part := range strings.Split(text, ",") {
-		m, ok := e.name(strings.TrimSpace(part))
-		if !ok {
+		name := strings.TrimSpace(part)
+		m, ok := e.name(name)
+		if !ok || name == "" && part != "" {
 			return EnumMember{}, false
 		}
 		sum |= m
