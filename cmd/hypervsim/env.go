@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -29,7 +30,7 @@ func (c *env) Run(s streams) error {
 		in = f
 	}
 	line, err := bufio.NewReader(in).ReadString('\n') // the simulator may keep its end of a pipe open
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("ready line: %w", err)
 	}
 	var ready simulator.Ready

@@ -173,14 +173,14 @@ func TestCommandLine(t *testing.T) {
 
 func TestFindPowerShell(t *testing.T) {
 	dir := t.TempDir()
-	make := func(name string) string {
+	program := func(name string) string {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte("#!/bin/sh\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		return path
 	}
-	flag, variable, onPath := make("flag"), make("variable"), make("pwsh")
+	flag, variable, onPath := program("flag"), program("variable"), program("pwsh")
 	for _, tt := range []struct {
 		name, flag, env, path, want string
 	}{

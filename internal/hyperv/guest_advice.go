@@ -78,6 +78,9 @@ func (c *guestChange) driverCause() string {
 		}
 		return text
 	}
+	if c.g.Synthetic == nil {
+		return fmt.Sprintf("The guest shows the virtual function %q, but no Hyper-V network adapter with MAC %s.", c.g.VF.Name, macDashes(c.g.Adapter.MacAddress))
+	}
 	return fmt.Sprintf("The guest shows the virtual function %q (driver %s %s by %s), but its data path is not active (VFDataPathActive false; status %s): the driver does not bring it up (facts.md 55).",
 		c.g.VF.Name, c.g.VF.DriverFileName, c.g.VF.DriverVersion, c.g.VF.DriverProvider, strings.Join(c.g.Adapter.Status, ", "))
 }
@@ -136,7 +139,7 @@ func (c *guestChange) hostHints(ctx context.Context, stage string) string {
 		}
 		seen[d.Location] = true
 		c.deviceHints(inv, d, add)
-		if d.Profile.NeedsTeamMapping && len(a.MembersOfTheSwitch) > 1 && a.TeamMapping == "" {
+		if d.Profile.NeedsTeamMapping && len(a.MembersOfTheSwitch) > 1 && !strings.EqualFold(a.TeamMapping, d.Ports[0].Name) {
 			add("With this device only the first port (%q) carries guest RDMA, and the adapter is not mapped to it: set team_mapping (facts.md 22).", d.Ports[0].Name)
 		}
 	}

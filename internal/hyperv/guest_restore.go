@@ -76,10 +76,23 @@ func (c *guestChange) undo(ctx context.Context, cause error) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.host.opts.RestartWait)
 	defer cancel()
-	if !c.g.Reachable {
-		if err := c.look(ctx); err != nil {
-			return errors.Join(cause, fmt.Errorf("undoing it failed too: %w", err))
-		}
+	b := c.host.batch(c.op, adapterAbout(c.ref)) // where an answer was lost, only the host knows what was written
+	after := b.readParts(partSwitchList, partVM(c.ref.VMID, ""), partLedger)
+	guest := b.readGuest(c.target)
+	err := b.run(ctx)
+	var inv *Inventory
+	if err == nil {
+		inv, err = after()
+	}
+	if err == nil {
+		c.ledger = inv.ledger
+		err = c.take(func() (*Inventory, error) { return inv, nil }, guest)
+	}
+	if err == nil && !c.g.Reachable && c.ledger.remembers(c.object) {
+		err = c.g.Err // the ledger keeps what was there before, for the next attempt
+	}
+	if err != nil {
+		return errors.Join(cause, fmt.Errorf("undoing it failed too: %w", err))
 	}
 	if err := c.putBack(ctx); err != nil {
 		return errors.Join(cause, fmt.Errorf("undoing it failed too: %w", err))

@@ -23,7 +23,9 @@ func printSteps(steps []rdmaStep) string {
 }
 
 func TestRdmaSteps(t *testing.T) {
-	v := func(iov, rdma, pairs int64, moderation string) rdmaValues { return rdmaValues{iov, rdma, pairs, moderation} }
+	v := func(iov, rdma, pairs int64, moderation string) rdmaValues {
+		return rdmaValues{iov, rdma, pairs, moderation}
+	}
 	for _, x := range []struct {
 		name      string
 		now, want rdmaValues
@@ -92,7 +94,9 @@ func TestRdmaStepsKeepTheRules(t *testing.T) {
 }
 
 func TestGuestStages(t *testing.T) {
-	on := func(listed, enabled bool) *GuestAdapter { return &GuestAdapter{RdmaListed: listed, RdmaEnabled: enabled} }
+	on := func(listed, enabled bool) *GuestAdapter {
+		return &GuestAdapter{RdmaListed: listed, RdmaEnabled: enabled}
+	}
 	host := func(iov, usage int64, path bool) *VMAdapter {
 		return &VMAdapter{VMNetworkAdapter: VMNetworkAdapter{IovWeight: iov, IovUsage: usage, VFDataPathActive: path}}
 	}

@@ -13,6 +13,11 @@ import (
 // poolTries bounds how often a batch is given to a new process.
 const poolTries = 3
 
+// firstContact is how long a host that never answered is tried: long enough for a listener that restarts, short
+// enough for a wrong address to show within seconds. A host that did answer may have lost its net adapter to a
+// restart, and gets all of winrm.Config.RetryBudget.
+const firstContact = 15 * time.Second
+
 // PoolOptions bound what a Pool uses of a host. Zero values mean the defaults.
 type PoolOptions struct {
 	// MaxSessions is how many processes (shells) there may be at a time. 4; a host allows a user 30
@@ -22,6 +27,9 @@ type PoolOptions struct {
 	// PowerShell's memory grows. 500 and 30 min.
 	MaxBatches int
 	MaxAge     time.Duration
+	// FirstContact is how long the host is tried until it answers for the first time. 15 s. Once that
+	// failed, a caller gets a single try.
+	FirstContact time.Duration
 }
 
 // Pool shares a few runners of one host between callers. Runners start when they are needed; the one
@@ -37,9 +45,11 @@ type Pool struct {
 	force context.Context //nolint:containedctx // the pool's own life, not a caller's
 	end   context.CancelCauseFunc
 
-	mu     sync.Mutex
-	idle   []*pooled // the one used last is last
-	closed bool
+	mu      sync.Mutex
+	idle    []*pooled // the one used last is last
+	closed  bool
+	reached bool // the host has answered
+	missed  bool // the host was tried for all of FirstContact
 }
 
 type pooled struct {
@@ -53,6 +63,7 @@ func NewPool(cfg winrm.Config, opts PoolOptions) *Pool {
 	setDefault(&opts.MaxSessions, 4)
 	setDefault(&opts.MaxBatches, 500)
 	setDefault(&opts.MaxAge, 30*time.Minute)
+	setDefault(&opts.FirstContact, firstContact)
 	if cfg.Log == nil {
 		cfg.Log = func(context.Context, string, map[string]any) {}
 	}
@@ -121,7 +132,8 @@ func (p *Pool) take(ctx context.Context, fresh bool) (*pooled, error) {
 		}
 		p.mu.Unlock()
 		if r == nil {
-			runner, err := p.open(ctx, p.cfg)
+			runner, err := p.open(ctx, p.contact())
+			p.noteContact(err)
 			if err != nil {
 				return nil, err
 			}
@@ -131,6 +143,34 @@ func (p *Pool) take(ctx context.Context, fresh bool) (*pooled, error) {
 			return r, nil
 		}
 		p.discard(ctx, r)
+	}
+}
+
+// contact is the configuration for the next runner to open.
+func (p *Pool) contact() winrm.Config {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	cfg := p.cfg
+	switch {
+	case p.reached:
+	case p.missed:
+		cfg.ContactBudget = time.Nanosecond
+	default:
+		cfg.ContactBudget = p.opts.FirstContact
+	}
+	return cfg
+}
+
+// noteContact takes in how opening a runner went.
+func (p *Pool) noteContact(err error) {
+	var network *winrm.NetError
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case err == nil:
+		p.reached = true
+	case errors.As(err, &network) && network.Op == winrm.OpCreate:
+		p.missed = true
 	}
 }
 

@@ -3,6 +3,7 @@ package powershell
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -211,9 +212,8 @@ func TestProtocol(t *testing.T) {
 // memory for MessageIDs makes of dropped connections.
 type unreliable struct {
 	*pipeProcess
-	double   bool // every line arrives twice
-	lose     int  // so many more outputs are lost
-	reposted bool
+	double bool // every line arrives twice
+	lose   int  // so many more outputs are lost
 }
 
 func (u *unreliable) Send(ctx context.Context, data []byte) error {
@@ -286,7 +286,7 @@ func TestCancel(t *testing.T) {
 	t.Run("before it began", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := r.Do(ctx, countCall(path, 0, 1)); err != context.Canceled {
+		if _, err := r.Do(ctx, countCall(path, 0, 1)); !errors.Is(err, context.Canceled) {
 			t.Errorf("%v", err)
 		}
 		if n := counted(t, path); n != 0 {

@@ -87,9 +87,8 @@ func TestUnreachableHost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits until connecting is given up")
 	}
-	d := diagnostics{}
 	h := newHarness(t, object{"hosts": object{"hv1": object{"address": "does-not-exist.invalid", "user": "u", "password": "p"}}})
-	d = h.resource("hyperv_iov_switch").apply(aSwitch(nil))
+	d := h.resource("hyperv_iov_switch").apply(aSwitch(nil))
 	expect(t, "error", d.errors(), []string{`Host: hv1\n(.|\n)*does-not-exist.invalid(.|\n)*Next: Correct address`})
 	if strings.Contains(d.String(), `"p"`) {
 		t.Error("the password is in the message")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator/door"
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator/lab"
 )
 
@@ -253,6 +254,45 @@ func TestGuestRdmaWarn(t *testing.T) {
 	if strings.Contains(l.state(), "guest rdma") {
 		t.Error("the ledger still knows the guest")
 	}
+}
+
+// A create whose process dies in the middle leaves nothing in the guest.
+func TestGuestRdmaIsUndone(t *testing.T) {
+	l, h := guestLab(t)
+	g := h.resource(guestType)
+	before := settledState(l)
+	l.fault(door.Rule{Cmdlet: "Enable-NetAdapterRdma", Effect: door.KillProcess})
+	mustFail(t, g, guestConfig(nil))
+	if after := settledState(l); after != before {
+		t.Errorf("the lab is not as it was:\n%s", textDiff(before, after))
+	}
+	mustApply(t, g, guestConfig(nil))
+	g.settled(guestConfig(nil))
+}
+
+// Case 51: with a team of both ports of a ConnectX-3 only the first carries guest RDMA, so the adapter is mapped to it.
+func TestCase51TeamMapping(t *testing.T) {
+	l := startLab(t, "mellanox-cx3pro", func(s *lab.Scenario) {
+		s.Hosts[0].Switches = append(s.Hosts[0].Switches, lab.ScenarioSwitch{Name: "SET", Type: "External", Ports: []string{"MyRDMANIC", "MyRDMANIC 2"}, Iov: true})
+	})
+	h := l.harness("hv1")
+	mustApply(t, h.resource(nicType), object{"net_adapter_names": list{"MyRDMANIC"}, "guest_rdma_registry": object{"value": 1}})
+	on := func(port string) (adapter, rdma *instance) {
+		adapter, rdma = h.resource(adapterType), h.resource(rdmaType)
+		config := object{"vm_name": "vm1", "name": "R", "switch_name": "SET", "team_mapping": port}
+		mustApply(t, adapter, config)
+		adapter.settled(config)
+		mustApply(t, rdma, object{"vm_name": "vm1", "vm_network_adapter_name": "R", "iov_weight": 100})
+		return adapter, rdma
+	}
+	adapter, rdma := on("MyRDMANIC 2")
+	mustFail(t, h.resource(guestType), guestConfig(nil), "Stopped before stage", `only the first port ("MyRDMANIC")`, "team_mapping", "facts.md 22")
+	mustApply(t, rdma, nil)
+	mustApply(t, adapter, nil)
+	on("mYRDMANIC")
+	g := h.resource(guestType)
+	mustApply(t, g, guestConfig(nil))
+	g.settled(guestConfig(nil))
 }
 
 func TestGuestRdmaUnreachable(t *testing.T) {

@@ -294,6 +294,12 @@ func TestVMNetworkAdapterRdmaIsUndone(t *testing.T) {
 	if after := l.state(); stripLines(after, "data_path") != stripLines(settled, "data_path") {
 		t.Errorf("the lab is not as it was:\n%s", textDiff(settled, after))
 	}
+	l.fault(door.Rule{Cmdlet: "Set-VMNetworkAdapterRdma", Effect: door.KillProcess}) // the answer is lost, half of it is done
+	mustFail(t, r, changed)
+	r.settled(config)
+	if after := l.state(); stripLines(after, "data_path") != stripLines(settled, "data_path") {
+		t.Errorf("the lab is not as it was after the process died:\n%s", textDiff(settled, after))
+	}
 }
 
 // A VM whose device has no virtual function left runs on without one: a person is told (facts.md 56).

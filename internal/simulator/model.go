@@ -45,7 +45,7 @@ func (m *model) follow(name string) {
 	}
 	m.mu.Lock()
 	var events []lab.JournalEntry
-	journal := m.Lab.Journal()
+	journal := m.Journal()
 	for i := len(journal) - 1; i >= 0 && journal[i].Seq > m.seen; i-- {
 		events = append(events, journal[i])
 	}

@@ -74,7 +74,7 @@ func (b *bench) call(method, path, body string, into any) int {
 	if err != nil {
 		b.Fatal(err)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := (&http.Client{Timeout: time.Minute}).Do(req)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestOutOfBandErrors(t *testing.T) {
 		{"unknown host", `{"host":"%s-x","cmdlet":"Get-VM"}`, 400, "the lab has " + name},
 		{"target", `{"host":"%s","target":"vm1","cmdlet":"Get-VM"}`, 400, "neither"},
 		{"no cmdlet", `{"host":"%s"}`, 400, "cmdlet is missing"},
-		{"unknown field", `{"host":"%s","cmdlet":"Get-VM","paramters":{}}`, 400, "paramters"},
+		{"unknown field", `{"host":"%s","cmdlet":"Get-VM","colour":{}}`, 400, "colour"},
 		{"two values", `{"host":"%s","cmdlet":"Get-VM"} {}`, 400, "more than one"},
 		{"no JSON", `host=%s`, 400, "request body"},
 		{"reference", `{"host":"%s","cmdlet":"Get-VM","parameters":{"Name":{"$ref":{"call":"x"}}}}`, 400, "only one"},

@@ -63,6 +63,9 @@ type Config struct {
 	EnvelopeSize int
 	// RetryBudget is how long one operation is tried again while the host cannot be reached. 3 min.
 	RetryBudget time.Duration
+	// ContactBudget is how long opening a shell is tried again while the host cannot be reached. RetryBudget
+	// unless given.
+	ContactBudget time.Duration
 
 	// Log gets what a person who looks for the cause of a delay wants to know. No secrets, no data.
 	Log func(ctx context.Context, message string, fields map[string]any)
@@ -88,6 +91,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.ConnectTimeout, 10*time.Second)
 	setDefault(&c.EnvelopeSize, defaultEnvelopeSize)
 	setDefault(&c.RetryBudget, 3*time.Minute)
+	setDefault(&c.ContactBudget, c.RetryBudget)
 	if c.HTTPS {
 		setDefault(&c.Port, DefaultPortHTTPS)
 	} else {
@@ -109,6 +113,8 @@ func (c Config) withDefaults() (Config, error) {
 		return c, &ConfigError{"connect timeout", fmt.Errorf("%v is negative", c.ConnectTimeout)}
 	case c.RetryBudget < 0:
 		return c, &ConfigError{"retry budget", fmt.Errorf("%v is negative", c.RetryBudget)}
+	case c.ContactBudget < 0:
+		return c, &ConfigError{"contact budget", fmt.Errorf("%v is negative", c.ContactBudget)}
 	case c.EnvelopeSize < minEnvelopeSize:
 		return c, &ConfigError{"envelope size", fmt.Errorf("%d is less than %d", c.EnvelopeSize, minEnvelopeSize)}
 	}

@@ -115,6 +115,13 @@ func mayHaveRun(err error) bool {
 	return IsFault(err, CodeOperationTimeout, CodeAborted)
 }
 
+// outOfReach says whether a host that a shell is to be opened on has had its time to be reached. Only failures of
+// the connection count: a host that answers is there.
+func (t *Transport) outOfReach(op Op, err error, start time.Time) bool {
+	var network *NetError
+	return op == OpCreate && errors.As(err, &network) && time.Since(start) >= t.cfg.ContactBudget
+}
+
 // tried is how posting went.
 type tried struct {
 	body    string
@@ -143,7 +150,7 @@ func (t *Transport) post(ctx context.Context, op Op, m *soap.SoapMessage) (tried
 		switch {
 		case ctx.Err() != nil:
 			result.verdict = fail
-		case result.verdict == again:
+		case result.verdict == again && !t.outOfReach(op, err, start):
 			return "", err
 		case result.verdict == againOnce && !onceUsed:
 			onceUsed = true

@@ -30,6 +30,7 @@ func TestConfig(t *testing.T) {
 		{"port", func(c *Config) { c.Port = 70000 }, "port"},
 		{"operation timeout above the service's limit", func(c *Config) { c.OperationTimeout = 61 * time.Second }, "operation timeout"},
 		{"negative budget", func(c *Config) { c.RetryBudget = -1 }, "retry budget"},
+		{"negative contact budget", func(c *Config) { c.ContactBudget = -1 }, "contact budget"},
 		{"small envelope", func(c *Config) { c.EnvelopeSize = 100 }, "envelope size"},
 		{"CA that is no certificate", func(c *Config) { c.CACert = []byte("x") }, "CA certificate"},
 		{"unknown authentication", func(c *Config) { c.Auth = "telepathy" }, "authentication"},
@@ -111,7 +112,7 @@ func TestHTTPAnswers(t *testing.T) {
 			return errors.As(err, &e) && e.Status == 302
 		}},
 		{"a page instead of a fault", func(w http.ResponseWriter, _ *http.Request, _ string) {
-			w.WriteHeader(500)
+			w.WriteHeader(http.StatusInternalServerError)
 			_, _ = io.WriteString(w, "<html><body>bad gateway<br></body></html>")
 		}, func(err error) bool {
 			var e *HTTPError

@@ -7,17 +7,17 @@ var pipelineSteps = []struct{ byProperty, coerce bool }{{false, false}, {true, f
 
 // pipeline binds an object of the pipeline and settles the set.
 func (b *binder) pipeline(object *cmdlet.Object) *cmdlet.Error {
-	any := false
+	bound := false
 	for _, step := range pipelineSteps {
 		if !b.step(object, step.byProperty, step.coerce) {
 			continue
 		}
-		any = true
+		bound = true
 		if _, err := b.validate(true, true); err != nil {
 			return err
 		}
 	}
-	if !any {
+	if !bound {
 		return b.cmdlet.inputNotBound()
 	}
 	if _, err := b.validate(false, true); err != nil {

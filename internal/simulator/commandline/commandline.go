@@ -64,12 +64,12 @@ func Script(args []string) (string, error) {
 			nonInteractive = true
 		case option == "ec", option != "" && strings.HasPrefix("encodedcommand", option):
 			if i+1 >= len(args) {
-				return "", errors.New("Cannot process the command because of a missing parameter. A command must follow -EncodedCommand.")
+				return "", message("Cannot process the command because of a missing parameter. A command must follow -EncodedCommand.")
 			}
 			i++
 			text, err := decodeCommand(args[i])
 			if err != nil {
-				return "", errors.New("Cannot process the command because the value specified with -EncodedCommand is not properly encoded. The value must be Base64 encoded.")
+				return "", message("Cannot process the command because the value specified with -EncodedCommand is not properly encoded. The value must be Base64 encoded.")
 			}
 			script, found = text, true
 			// Options may stand behind it.
@@ -82,10 +82,10 @@ func Script(args []string) (string, error) {
 		}
 	}
 	if !nonInteractive {
-		return "", errors.New("The simulator runs powershell.exe only with -NonInteractive: without it a prompt for a missing parameter reads the caller's next line as its answer.")
+		return "", message("The simulator runs powershell.exe only with -NonInteractive: without it a prompt for a missing parameter reads the caller's next line as its answer.")
 	}
 	if !found {
-		return "", errors.New("The simulator runs powershell.exe only with -EncodedCommand or -Command.")
+		return "", message("The simulator runs powershell.exe only with -EncodedCommand or -Command.")
 	}
 	return script, nil
 }
@@ -113,3 +113,8 @@ func Encode(script string) string {
 	}
 	return base64.StdEncoding.EncodeToString(raw)
 }
+
+// message is a text that powershell.exe prints, written as it prints it.
+type message string
+
+func (m message) Error() string { return string(m) }

@@ -82,14 +82,6 @@ func (c *call) enum(name string) string {
 	return ""
 }
 
-// object is the first object passed to a parameter, nil when there is none.
-func (c *call) object(name string) *cmdlet.Object {
-	if all := c.objects(name); len(all) > 0 {
-		return all[0]
-	}
-	return nil
-}
-
 // objects are the objects passed to a parameter.
 func (c *call) objects(name string) []*cmdlet.Object {
 	switch v := c.inv.Parameters[name].(type) {

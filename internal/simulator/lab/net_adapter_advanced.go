@@ -74,7 +74,7 @@ func (q condition) holds(value string) bool { return len(q.values) == 0 || match
 
 // missingInQuery writes the errors of a query that came out empty. With one property each exact value without
 // a match is an error; with several there is one error for the whole.
-func (c *call) missingInQuery(class string, conditions []condition, any bool, matched func(value, property string) bool) {
+func (c *call) missingInQuery(class string, conditions []condition, found bool, matched func(value, property string) bool) {
 	var given []condition
 	for _, q := range conditions {
 		if len(q.values) > 0 {
@@ -89,7 +89,7 @@ func (c *call) missingInQuery(class string, conditions []condition, any bool, ma
 		}
 		return
 	}
-	if any {
+	if found {
 		return
 	}
 	exact := false
@@ -131,7 +131,7 @@ func (c *call) advancedByObject() []advancedProperty {
 // comes at the end unless -NoRestart is given (facts.md 33).
 func setNetAdapterAdvancedProperty(c *call) {
 	for _, p := range c.findAdvanced() {
-		value := ""
+		var value string
 		switch {
 		case c.has("RegistryValue"):
 			values := c.strs("RegistryValue")

@@ -35,7 +35,7 @@ func (c *call) hasRdma(a *netAdapter) bool {
 	case a.guest.VF:
 		return c.vfHasRdma(a)
 	default:
-		return c.guest().OS.Build >= buildServer2016 && !(a.vm != nil && a.vm.Legacy)
+		return c.guest().OS.Build >= buildServer2016 && (a.vm == nil || !a.vm.Legacy)
 	}
 }
 

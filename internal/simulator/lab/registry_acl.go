@@ -43,7 +43,7 @@ func (c *call) acl(path string) *cmdlet.Object {
 // sddl is the security descriptor of a key as Windows prints it.
 func (c *call) sddl(path string) string {
 	key := findKey(*c.keys(), path)
-	sddl := ""
+	var sddl string
 	if key != nil && key.SDDL != "" {
 		sddl = key.SDDL
 	} else {

@@ -115,11 +115,9 @@ func location(path string) []cmdlet.Property {
 	if path != "" {
 		full += `\` + path
 	}
-	parent, child := full, full
+	parent, child := "", full
 	if i := strings.LastIndexByte(full, '\\'); i >= 0 {
 		parent, child = full[:i], full[i+1:]
-	} else {
-		parent = ""
 	}
 	return []cmdlet.Property{
 		prop("PSPath", registryProvider+full), prop("PSParentPath", registryProvider+parent), prop("PSChildName", child),

@@ -66,7 +66,7 @@ func (o *output) Read(p []byte) (int, error) {
 }
 
 func (o *output) close() {
-	_ = o.ReadCloser.Close() // a second close has nothing to say
+	_ = o.Close() // a second close has nothing to say
 	o.once.Do(func() { close(o.read) })
 }
 
