@@ -35,6 +35,9 @@ func (c *guestChange) stuck(ctx context.Context) error {
 	if !c.g.Synthetic.SMBListed {
 		cause = fmt.Sprintf("SMB does not list the interface of %q at all: it has no IP address, or no link (facts.md 63, 92).", c.g.Synthetic.Name)
 	}
+	if c.g.VF.QueuePairs == 0 {
+		cause += fmt.Sprintf(" %q has no queue pairs (MaxQueuePairCount 0 in Get-NetAdapterRdma): it was allocated without RDMA, or its driver does none (facts.md 47a, 90).", c.g.VF.Name)
+	}
 	if c.g.OS != nil && c.g.OS.OperatingSystemSKU == 48 {
 		cause += " The guest is Windows Pro, which has no SMB Direct (facts.md 71)."
 	}
@@ -166,7 +169,7 @@ func (c *guestChange) deviceHints(inv *Inventory, d *Device, add func(string, ..
 		}
 	}
 	if s := d.Profile.GuestRdmaService; s != "" {
-		if v := inv.GuestRdma[s]; v == nil || *v == 0 {
+		if v := inv.Registry[registrySetting((*GuestRdmaRegistry)(nil).orDefault(d.Profile))]; v == nil || *v == 0 {
 			add("%s of %s is not 1: set guest_rdma_registry (facts.md 36).", d.Profile.GuestRdmaValue, s)
 		}
 	}

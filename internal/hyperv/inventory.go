@@ -22,7 +22,7 @@ type Inventory struct {
 	Sriov         []NetAdapterSriov
 	VFs           []NetAdapterVF
 	Hardware      []HardwareInfo
-	GuestRdma     map[string]*int64 // by service: the value in its Parameters key, nil when absent
+	Registry      map[string]*int64 // by registrySetting: a DWORD below a service's Parameters key, nil when absent
 	Switches      []VMSwitch
 	Teams         []VMSwitchTeam
 	Management    []ManagementAdapter
@@ -136,21 +136,33 @@ func partNetAdapters(b *batch) func(*Inventory) error {
 	sriov := find[NetAdapterSriov](b, wire.Call{Cmdlet: "Get-NetAdapterSriov"}, none)
 	vfs := find[NetAdapterVF](b, wire.Call{Cmdlet: "Get-NetAdapterSriovVf"}, none)
 	hw := find[HardwareInfo](b, wire.Call{Cmdlet: "Get-NetAdapterHardwareInfo"}, none)
-	values := map[string]*answer{}
+	var registry []func(*Inventory) error
 	for _, p := range guestRdmaServices() {
-		values[p.GuestRdmaService] = readServiceValue(b, p.GuestRdmaService, p.GuestRdmaValue)
+		registry = append(registry, partRegistry(&GuestRdmaRegistry{Service: p.GuestRdmaService, ValueName: p.GuestRdmaValue})(b))
 	}
 	return func(inv *Inventory) error {
 		inv.NetAdapters, inv.Properties, inv.Rdma, inv.Sriov, inv.VFs, inv.Hardware = nics.Items, props.Items, rdma.Items, sriov.Items, vfs.Items, hw.Items
-		inv.GuestRdma = map[string]*int64{}
-		for service, a := range values {
-			v, err := serviceValue(a)
-			if err != nil {
+		for _, fill := range registry {
+			if err := fill(inv); err != nil {
 				return err
 			}
-			inv.GuestRdma[service] = v
 		}
 		return nil
+	}
+}
+
+// partRegistry reads a DWORD below a service's Parameters key; it may be absent, and so may the service.
+func partRegistry(r *GuestRdmaRegistry) part {
+	return func(b *batch) func(*Inventory) error {
+		a := readServiceValue(b, r.Service, r.ValueName)
+		return func(inv *Inventory) error {
+			v, err := serviceValue(a)
+			if inv.Registry == nil {
+				inv.Registry = map[string]*int64{}
+			}
+			inv.Registry[registrySetting(r)] = v
+			return err
+		}
 	}
 }
 
@@ -158,7 +170,6 @@ func serviceKey(service string) string {
 	return `HKLM:\SYSTEM\CurrentControlSet\Services\` + service + `\Parameters`
 }
 
-// readServiceValue reads a DWORD below a service's Parameters key; it may be absent, and so may the service.
 func readServiceValue(b *batch, service, value string) *answer {
 	return b.add(wire.Call{Cmdlet: "Get-ItemProperty", Parameters: map[string]any{"LiteralPath": serviceKey(service), "Name": value},
 		Select: []wire.Field{{Name: "Value", Path: value}}}, true,

@@ -3,6 +3,7 @@ package hyperv
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sort"
 	"strconv"
 	"strings"
@@ -30,6 +31,24 @@ type GuestRdmaRegistry struct {
 	ValueName string
 	Value     int64
 }
+
+// orDefault completes what is left out by the profile; nil is a registry value of which nothing is said.
+func (r *GuestRdmaRegistry) orDefault(p Profile) *GuestRdmaRegistry {
+	out := GuestRdmaRegistry{}
+	if r != nil {
+		out = *r
+	}
+	if out.Service == "" {
+		out.Service = p.GuestRdmaService
+	}
+	if out.ValueName == "" {
+		out.ValueName = p.GuestRdmaValue
+	}
+	return &out
+}
+
+// registrySetting names a registry value, for the ledger and the inventory.
+func registrySetting(r *GuestRdmaRegistry) string { return r.Service + `\Parameters\` + r.ValueName }
 
 // NicSettingsSpec is what all ports of one device shall hold. Nil fields are not managed.
 type NicSettingsSpec struct {
@@ -109,6 +128,18 @@ func (h *Host) ReadNicSettings(ctx context.Context, port string, spec NicSetting
 	if err != nil {
 		return nil, err
 	}
+	if r := spec.GuestRdma; r != nil && r.Service != "" && r.ValueName != "" {
+		if _, known := inv.Registry[registrySetting(r)]; !known { // a value that no profile names
+			own, err := h.read(ctx, "read the settings of the net adapters", portsAbout(spec.Ports), partRegistry(r))
+			if err != nil {
+				return nil, err
+			}
+			shared := *inv
+			shared.Registry = maps.Clone(inv.Registry)
+			maps.Copy(shared.Registry, own.Registry)
+			inv = &shared
+		}
+	}
 	out, err := h.nicSettings(inv, "read the settings of the net adapters", port, spec)
 	if err == nil && inv.ledger != nil {
 		if who, ok := inv.ledger.claim(out.Device.object()); ok && who == nicClaimant(spec.Ports) {
@@ -164,11 +195,9 @@ func (h *Host) nicSettings(inv *Inventory, op, port string, spec NicSettingsSpec
 			out.NumVFs = &n
 		}
 	}
-	service := d.Profile.GuestRdmaService
-	if registry != nil && registry.Service != "" {
-		service = registry.Service
+	if r := registry.orDefault(d.Profile); r.Service != "" && r.ValueName != "" {
+		out.GuestRdma = inv.Registry[registrySetting(r)]
 	}
-	out.GuestRdma = inv.GuestRdma[service]
 	owner := nicSettingsOwner(d)
 	if inv.ledger != nil {
 		out.Debts, _ = inv.openDebts(func(x Debt) bool { return x.Owner == owner })
@@ -298,19 +327,13 @@ func (h *Host) registryOf(op string, d *Device, r *GuestRdmaRegistry) (*GuestRdm
 	if r == nil {
 		return nil, nil
 	}
-	out := *r
-	if out.Service == "" {
-		out.Service = d.Profile.GuestRdmaService
-	}
-	if out.ValueName == "" {
-		out.ValueName = d.Profile.GuestRdmaValue
-	}
+	out := r.orDefault(d.Profile)
 	if out.Service == "" || out.ValueName == "" {
 		return nil, &Error{Kind: Invalid, Op: op, Host: h.Name, Object: portsAbout(d.PortNames()), Attribute: "guest_rdma_registry", Value: strconv.FormatInt(r.Value, 10),
 			Cause: fmt.Sprintf("The profile %s knows no registry value that allows guest RDMA (driver %s; facts.md 82, 83).", d.Profile.Name, d.Ports[0].DriverFileName),
 			Fix:   "Leave guest_rdma_registry out, or name service and value_name."}
 	}
-	return &out, nil
+	return out, nil
 }
 
 // serviceCall writes a DWORD below a service's Parameters key.

@@ -15,7 +15,7 @@ import (
 // (facts.md 33, 34). old is what was managed before, nil on create.
 func (h *Host) ApplyNicSettings(ctx context.Context, spec NicSettingsSpec, old *NicSettingsSpec) (*NicSettings, error) {
 	const op = "change the settings of the net adapters"
-	inv, unlock, err := h.readLocked(ctx, op, portsAbout(spec.Ports), spec.Ports, partHost, partNetAdapters, partLedger)
+	inv, unlock, err := h.readLocked(ctx, op, portsAbout(spec.Ports), spec.Ports, nicParts(&spec, old)...)
 	if err != nil {
 		return nil, err
 	}
@@ -38,6 +38,17 @@ func (h *Host) ApplyNicSettings(ctx context.Context, spec NicSettingsSpec, old *
 		h.claimed.add(d.object())
 	}
 	return out, err
+}
+
+// nicParts is what a change of these settings reads, with registry values that no profile names.
+func nicParts(specs ...*NicSettingsSpec) []part {
+	parts := []part{partHost, partNetAdapters, partLedger}
+	for _, s := range specs {
+		if s != nil && s.GuestRdma != nil && s.GuestRdma.Service != "" && s.GuestRdma.ValueName != "" {
+			parts = append(parts, partRegistry(s.GuestRdma))
+		}
+	}
+	return parts
 }
 
 // nicClaimant names the resource by the ports that it is configured with: a create that is repeated after a
@@ -150,10 +161,8 @@ func (c *nicChange) current(keyword, port string) (string, bool) {
 	return strings.Join(p.RegistryValue, ","), ok
 }
 
-func registrySetting(r *GuestRdmaRegistry) string { return r.Service + `\Parameters\` + r.ValueName }
-
 func (c *nicChange) setRegistry() {
-	now := c.inv.GuestRdma[c.registry.Service]
+	now := c.inv.Registry[registrySetting(c.registry)]
 	var was *string
 	if now != nil {
 		s := strconv.FormatInt(*now, 10)
@@ -214,7 +223,7 @@ func (c *nicChange) putBackRegistry(r *GuestRdmaRegistry) {
 		return
 	}
 	c.w.forget(c.device.object(), registrySetting(r))
-	now := c.inv.GuestRdma[r.Service]
+	now := c.inv.Registry[registrySetting(r)]
 	switch {
 	case was.Value == nil && now != nil:
 		c.reg = append(c.reg, registryValue{r, ""})
@@ -237,7 +246,7 @@ func (c *nicChange) run(ctx context.Context, owner string) (*NicSettings, error)
 	c.w.addPuts(b)
 	c.addWrites(b)
 	c.w.addRemoves(b)
-	after := b.readParts(partHost, partNetAdapters, partLedger)
+	after := b.readParts(nicParts(c.spec)...)
 	release := c.w.guard(c.host)
 	err := b.run(ctx)
 	release()
@@ -266,19 +275,19 @@ func (c *nicChange) run(ctx context.Context, owner string) (*NicSettings, error)
 }
 
 // addWrites adds the calls that write: one per keyword and value, on all ports at once, each port found by exact
-// name and keyword (facts.md 39).
+// name and keyword (facts.md 39). The objects are an argument, not piped in: their old DisplayValue would bind too.
 func (c *nicChange) addWrites(b *batch) {
 	for i, p := range c.puts {
 		save := fmt.Sprintf("setting %d", i)
 		if p.keyword == "" {
 			find[named](b, wire.Call{Cmdlet: "Get-NetAdapterSriov", Save: save, Where: []wire.Condition{{Property: "Name", Equals: p.ports}}})
 			n, _ := strconv.Atoi(p.value)
-			b.change(wire.Call{Cmdlet: "Set-NetAdapterSriov", Input: save, Parameters: map[string]any{"NumVFs": n, "NoRestart": true, "Confirm": false}})
+			b.change(wire.Call{Cmdlet: "Set-NetAdapterSriov", Parameters: map[string]any{"InputObject": wire.Ref{Call: save}, "NumVFs": n, "NoRestart": true, "Confirm": false}})
 			continue
 		}
 		find[named](b, wire.Call{Cmdlet: "Get-NetAdapterAdvancedProperty", Parameters: map[string]any{"AllProperties": true}, Save: save,
 			Where: []wire.Condition{{Property: "Name", Equals: p.ports}, {Property: "RegistryKeyword", Equals: []string{p.keyword}}}})
-		b.change(wire.Call{Cmdlet: "Set-NetAdapterAdvancedProperty", Input: save, Parameters: map[string]any{"RegistryValue": []string{p.value}, "NoRestart": true, "Confirm": false}})
+		b.change(wire.Call{Cmdlet: "Set-NetAdapterAdvancedProperty", Parameters: map[string]any{"InputObject": wire.Ref{Call: save}, "RegistryValue": []string{p.value}, "NoRestart": true, "Confirm": false}})
 	}
 	for _, r := range c.reg {
 		if r.value == "" {
@@ -310,7 +319,7 @@ func (c *nicChange) verify(inv *Inventory) error {
 // device if anything changed. What an import found has no before: it stays as it is.
 func (h *Host) DeleteNicSettings(ctx context.Context, spec NicSettingsSpec) ([]Note, error) {
 	const op = "restore the settings of the net adapters"
-	inv, unlock, err := h.readLocked(ctx, op, portsAbout(spec.Ports), spec.Ports, partHost, partNetAdapters, partLedger)
+	inv, unlock, err := h.readLocked(ctx, op, portsAbout(spec.Ports), spec.Ports, nicParts(&spec)...)
 	if err != nil {
 		return nil, err
 	}

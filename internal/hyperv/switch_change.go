@@ -233,6 +233,16 @@ func (h *Host) DeleteSwitch(ctx context.Context, id, restartPolicy string, held 
 
 func switchDeleteOwner(id string) string { return "hyperv_iov_switch:removed:" + strings.ToLower(id) }
 
+// OwedAfterRemoval lists the restarts that a removed switch still owes.
+func (h *Host) OwedAfterRemoval(ctx context.Context, id string) ([]Debt, error) {
+	inv, err := h.Inventory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	open, _ := inv.openDebts(func(d Debt) bool { return d.Owner == switchDeleteOwner(id) })
+	return open, nil
+}
+
 // payOrphanDebts pays what a removed switch still owes: its Delete was cut off before the restart.
 func (h *Host) payOrphanDebts(ctx context.Context, inv *Inventory, id, restartPolicy string) error {
 	if restartPolicy == RestartManual {

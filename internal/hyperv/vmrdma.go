@@ -1,7 +1,6 @@
 package hyperv
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -145,11 +144,6 @@ func adapterObjectOf(vmID, adapterID string) string {
 // that is left of it after a crash.
 func rdmaClaimant(ref AdapterRef) string {
 	return fmt.Sprintf("hyperv_vm_network_adapter_rdma of %s", adapterAbout(ref))
-}
-
-// ReadAdapterRdma reads an adapter's settings from the shared inventory.
-func (h *Host) ReadAdapterRdma(ctx context.Context, ref AdapterRef) (*VMAdapter, error) {
-	return h.ReadVMNetworkAdapter(ctx, ref)
 }
 
 // checkRdma checks every rule that can be known before anything is changed.

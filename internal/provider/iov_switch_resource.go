@@ -185,7 +185,7 @@ func (r *iovSwitchResource) Read(ctx context.Context, req resource.ReadRequest, 
 	defer cancel()
 	s, err := h.GetSwitch(ctx, m.SwitchID.ValueString())
 	if hyperv.IsNotFound(err) {
-		resp.State.RemoveResource(ctx)
+		r.gone(ctx, h, m, resp)
 		return
 	}
 	if err != nil {
@@ -195,6 +195,22 @@ func (r *iovSwitchResource) Read(ctx context.Context, req resource.ReadRequest, 
 	m.drift(ctx, s, &resp.Diagnostics)
 	m.fill(ctx, h.Name, s, &resp.Diagnostics)
 	m.restartModel = m.read(ctx, s.Debts, &resp.Diagnostics)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+// gone takes a switch that is not there any more out of the state, unless a destroy that was cut off still owes
+// its restart: the state is what the next destroy pays it by.
+func (r *iovSwitchResource) gone(ctx context.Context, h *hyperv.Host, m iovSwitchModel, resp *resource.ReadResponse) {
+	owed, err := h.OwedAfterRemoval(ctx, m.SwitchID.ValueString())
+	if err != nil {
+		addError(&resp.Diagnostics, failed{"read", switchThing(m.Name), h.Name}, err)
+		return
+	}
+	if len(owed) == 0 {
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	m.restartModel = m.read(ctx, owed, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 

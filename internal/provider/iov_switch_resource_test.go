@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator/door"
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator/lab"
 )
 
@@ -156,3 +157,33 @@ func TestCase04IovEnabledButNotSupported(t *testing.T) {
 
 // list is a list in a configuration.
 type list = []any
+
+// A destroy whose restart fails keeps the state, also over a refresh, and the next destroy pays.
+func TestIovSwitchDestroyOwesItsRestart(t *testing.T) {
+	l := startLab(t, "intel-x722")
+	before := l.state()
+	h := l.harness("hv1")
+	s := h.resource(switchType)
+	mustApply(t, s, object{"name": "S", "net_adapter_names": list{"iWARP 1"}, "allow_management_os": false})
+	l.fault(door.Rule{Host: "hv1", Cmdlet: "Disable-NetAdapter", Effect: door.ErrorRecordEffect, Count: 1,
+		Error: &door.ErrorRecord{ID: "Windows System Error 5,Disable-NetAdapter", Category: "PermissionDenied", Message: "Access is denied."}})
+	if d := s.apply(nil).errors(); len(d) == 0 || s.state == nil {
+		t.Fatalf("the restart failed, but: %s, state %v", d, s.state)
+	}
+	if d := s.refresh().errors(); len(d) > 0 || s.state == nil {
+		t.Fatalf("after a refresh: %s, state %v", d, s.state)
+	}
+	if pending, _ := s.state["pending_restarts"].([]any); len(pending) != 1 {
+		t.Errorf("pending_restarts: %v", s.state["pending_restarts"])
+	}
+	seq := l.seq()
+	if d := s.apply(nil).errors(); len(d) > 0 || s.state != nil {
+		t.Fatalf("second destroy: %s, state %v", d, s.state)
+	}
+	if n := restarts(l.since(seq))["net_adapter_restart"]; n != 2 {
+		t.Errorf("%d ports restarted, want both", n)
+	}
+	if after := l.state(); after != before {
+		t.Errorf("the lab is not as it was:\n%s", textDiff(before, after))
+	}
+}

@@ -137,3 +137,19 @@ func TestNicRdmaSettingsClaim(t *testing.T) {
 		})
 	}
 }
+
+// A value that no profile names is remembered and put back too.
+func TestNicRdmaSettingsForeignRegistryValue(t *testing.T) {
+	l := startLab(t, "mellanox-cx3pro")
+	const key = `HKLM:\SYSTEM\CurrentControlSet\Services\mlx4_bus\Parameters`
+	l.cmdlet("hv1", "host", "Set-ItemProperty", object{"Path": key, "Name": "Own-Value", "Value": 7, "Type": "DWord"})
+	before := l.state()
+	s := l.harness("hv1").resource(nicType)
+	config := object{"net_adapter_names": list{"MyRDMANIC"}, "guest_rdma_registry": object{"service": "mlx4_bus", "value_name": "Own-Value", "value": 9}}
+	mustApply(t, s, config)
+	s.settled(config)
+	mustApply(t, s, nil)
+	if after := l.state(); after != before {
+		t.Errorf("the lab is not as it was:\n%s", textDiff(before, after))
+	}
+}

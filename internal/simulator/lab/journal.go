@@ -129,7 +129,7 @@ func journalValue(v any) any {
 	case time.Time:
 		return v.UTC().Format(time.RFC3339Nano)
 	case *cmdlet.Object:
-		return map[string]any{"$object": objectName(v)}
+		return journalObject(v)
 	case *cmdlet.Security:
 		return map[string]any{"path": v.Path, "owner": v.Owner, "sddl": v.SDDL}
 	case map[string]any:
@@ -147,6 +147,21 @@ func journalValue(v any) any {
 	default:
 		return v
 	}
+}
+
+// journalObject names an object, with what tells apart objects of one name: the VM of a network adapter and
+// its id, the keyword of an advanced property.
+func journalObject(o *cmdlet.Object) map[string]any {
+	out := map[string]any{"$object": objectName(o)}
+	for _, property := range []string{"VMName", "RegistryKeyword"} {
+		if v, ok := o.Get(property); ok && text(v) != "" {
+			out[property] = text(v)
+		}
+	}
+	if id, ok := o.Get("Id"); ok && out["VMName"] != nil {
+		out["Id"] = text(id)
+	}
+	return out
 }
 
 // objectName is the short type name of an object with its name or id.

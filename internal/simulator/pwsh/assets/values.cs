@@ -92,8 +92,10 @@ namespace HyperVSim {
             switch (tag.Name) {
                 case "$as": return As(v[0].GetString(), v[1]);
                 case "$enum": {
+                    // By name: the numbers of some enumerations are only counted.
                     var t = Find(v[0].GetString());
-                    return t != null && t.IsEnum ? Enum.ToObject(t, v[2].GetInt64()) : (object)v[1].GetString();
+                    object member;
+                    return t != null && t.IsEnum && Enum.TryParse(t, v[1].GetString(), true, out member) ? member : v[1].GetString();
                 }
                 case "$double": return double.Parse(v.GetString(), CultureInfo.InvariantCulture);
                 case "$time": return DateTime.Parse(v.GetString(), CultureInfo.InvariantCulture, DateTimeStyles.RoundtripKind).ToUniversalTime();
