@@ -74,7 +74,7 @@ func (o *output) close() {
 // standard streams are the script's own from the beginning.
 func (e *Engine) start(host, id, modules, script string, env []string) (*child, error) {
 	wrapper := fmt.Sprintf(
-		"$ErrorActionPreference='Stop'; & ([IO.Path]::Combine($env:HVSIM_LIBRARY, 'start.ps1')) $env:HVSIM_MODULES -Here; $ErrorActionPreference='Continue'; . ([scriptblock]::Create([Text.Encoding]::Unicode.GetString([Convert]::FromBase64String('%s'))))",
+		"$ErrorActionPreference='Stop'; & ([IO.Path]::Combine($env:HVSIM_LIBRARY, 'start.ps1')) $env:HVSIM_MODULES; $ErrorActionPreference='Continue'; . ([scriptblock]::Create([Text.Encoding]::Unicode.GetString([Convert]::FromBase64String('%s'))))",
 		commandline.Encode(script))
 	cmd := exec.Command(e.powershell, "-NoLogo", "-NoProfile", "-NonInteractive", "-EncodedCommand", commandline.Encode(wrapper))
 	cmd.Dir = e.dir

@@ -56,7 +56,8 @@ func TestCommandLines(t *testing.T) {
 		{"a command", `powershell.exe -NonInteractive -Command (Get-VM).Id`, enginetest.VMID, "", 0},
 		{"the other modules are there too", enginetest.CommandLine(`(Get-Command Hyper-V\Get-VM).Source; (Get-Command Get-NetAdapter).Source; 'a' | ConvertTo-Json`), "Hyper-V", "", 0},
 		{"the class of a CIM object", enginetest.CommandLine(`(Get-NetAdapter)[0] -is [ciminstance]`), "True", "", 0},
-		{"files are the real ones", enginetest.CommandLine(`Test-Path /; (Get-Item -LiteralPath function:prompt).Name; '/' | Get-Item | ForEach-Object FullName`), "True\nprompt\n/", "", 0},
+		{"the session's own drives", enginetest.CommandLine(`$x = 5; (Get-Item -LiteralPath function:prompt).Name; 'env:WINRS_X', 'variable:x' | Get-Item | ForEach-Object Value; Test-Path Function:prompt`), "prompt\nyes\n5\nTrue", "", 0},
+		{"files are those of the model", enginetest.CommandLine(`(Get-Item /etc/passwd).PSChildName`), "X", "", 0},
 		{"local calls of Invoke-Command", enginetest.CommandLine(`$a = 2; Invoke-Command { param($b) $a + $b } -ArgumentList 3`), "5", "", 0},
 		{"nothing in a value runs", enginetest.CommandLine(`$null = Get-VMSwitch -Name '$(exit 9)' -WarningAction SilentlyContinue; 'on'`), "on", "", 0},
 	} {

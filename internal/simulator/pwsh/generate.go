@@ -15,9 +15,9 @@ import (
 // module's name would hide the real one.
 const windowsModule = "HyperVSim.Windows"
 
-// bases are the hand-written classes that generated cmdlets derive from.
-func baseOf(name string) string {
-	switch name {
+// baseOf is the class that a compiled stub derives from.
+func baseOf(x *catalog.Cmdlet) string {
+	switch x.Name {
 	case "New-PSSession":
 		return "HyperVSim.HvNewSession"
 	case "Get-PSSession":
@@ -26,20 +26,21 @@ func baseOf(name string) string {
 		return "HyperVSim.HvRemoveSession"
 	case "Invoke-Command":
 		return "HyperVSim.HvInvoke"
-	case "Get-Item", "New-Item", "Remove-Item", "Test-Path", "Get-ChildItem",
-		"Get-ItemProperty", "Set-ItemProperty", "New-ItemProperty", "Remove-ItemProperty", "Get-ItemPropertyValue":
+	}
+	if x.Module == managementModule && x.Parameter("LiteralPath") != nil && x.Parameter("Path") != nil || x.Name == "New-Item" {
 		return "HyperVSim.HvProviderCmdlet"
 	}
 	return "HyperVSim.HvCmdlet"
 }
 
-// windowsOnly are cmdlets of PowerShell's own modules that need Windows, or that would reach the
-// machine on which the simulator runs.
+// managementModule is the module of PowerShell whose cmdlets show and change a machine.
+const managementModule = "Microsoft.PowerShell.Management"
+
+// windowsOnly are cmdlets of PowerShell's other modules that need Windows.
 func windowsOnly(name string) bool {
 	return slices.Contains([]string{
-		"Get-Acl", "Set-Acl", "Get-AuthenticodeSignature", "Get-Service", "Start-Service", "Stop-Service", "Restart-Service",
-		"Get-WinEvent", "Get-Counter", "Test-WSMan", "Test-Connection", "Restart-Computer", "Get-LocalGroupMember",
-		"Start-Process", "Get-Process", "Stop-Process", "Wait-Process",
+		"Get-Acl", "Set-Acl", "Get-AuthenticodeSignature", "Get-WinEvent", "Get-Counter", "Test-WSMan", "Get-LocalGroupMember",
+		"New-PSSession", "Get-PSSession", "Remove-PSSession", "Invoke-Command",
 	}, name)
 }
 
@@ -50,7 +51,7 @@ func builtIn(module string) bool {
 
 // generated says whether the engine has a stub for a cmdlet; the others are PowerShell's real ones.
 func generated(x *catalog.Cmdlet) bool {
-	return !builtIn(x.Module) || windowsOnly(x.Name) || baseOf(x.Name) != "HyperVSim.HvCmdlet"
+	return !builtIn(x.Module) || x.Module == managementModule || windowsOnly(x.Name)
 }
 
 // moduleOf is the module that exports a stub.
@@ -61,8 +62,20 @@ func moduleOf(x *catalog.Cmdlet) string {
 	return x.Module
 }
 
-// manifests are the module manifests that export just the given cmdlets.
-func manifests(library string, list []*catalog.Cmdlet) map[string][]byte {
+// hidden are the real cmdlets that a machine must not have. The runner itself needs Get-Item.
+func hidden(c *catalog.Catalog, list []*catalog.Cmdlet) []string {
+	var names []string
+	for _, x := range c.Cmdlets {
+		if x.Module == managementModule && x.Name != "Get-Item" && !slices.Contains(list, x) {
+			names = append(names, x.Name)
+		}
+	}
+	return names
+}
+
+// manifests are the module manifests that export just the given cmdlets, and the list of those that
+// are hidden.
+func manifests(c *catalog.Catalog, library string, list []*catalog.Cmdlet) map[string][]byte {
 	type exports struct{ functions, cmdlets []string }
 	by := map[string]*exports{windowsModule: {}}
 	for _, x := range list {
@@ -77,7 +90,7 @@ func manifests(library string, list []*catalog.Cmdlet) map[string][]byte {
 			e.functions = append(e.functions, x.Name)
 		}
 	}
-	files := map[string][]byte{}
+	files := map[string][]byte{"hidden": []byte(strings.Join(hidden(c, list), "\n"))}
 	for module, e := range by {
 		root := library + "/" + module + ".psm1"
 		if len(e.functions) == 0 {
@@ -303,7 +316,7 @@ func compiled(c *catalog.Catalog, x *catalog.Cmdlet) string {
 		args = append(args, "SupportsShouldProcess=true")
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "[Cmdlet(%s)] public class %s : %s {\n", strings.Join(args, ","), short(x.Class), baseOf(x.Name))
+	fmt.Fprintf(&b, "[Cmdlet(%s)] public class %s : %s {\n", strings.Join(args, ","), short(x.Class), baseOf(x))
 	for _, p := range x.Parameters {
 		for _, m := range p.Sets {
 			b.WriteString("[" + attribute(m, "true", csQuote) + "]")

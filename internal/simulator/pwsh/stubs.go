@@ -173,7 +173,7 @@ func (s *stubs) modules(list []*catalog.Cmdlet) (string, error) {
 	sum := sha256.Sum256([]byte(all))
 	dir := filepath.Join(s.dir, "machines", hex.EncodeToString(sum[:8]))
 	if _, err := os.Stat(dir); err != nil {
-		err := install(dir, func(into string) error { return writeAll(into, manifests(s.dir, list)) })
+		err := install(dir, func(into string) error { return writeAll(into, manifests(s.catalog, s.dir, list)) })
 		if err != nil {
 			return "", err
 		}

@@ -1,4 +1,5 @@
-// Cmdlets of providers: registry paths go to the model, everything else to the real cmdlet.
+// Cmdlets of providers: paths of the session itself go to the real cmdlet, everything else to the model,
+// because neither a registry nor the files of a simulated machine are on this one.
 using System;
 using System.Collections;
 using System.Collections.Generic;
@@ -8,21 +9,20 @@ using System.Text.RegularExpressions;
 
 namespace HyperVSim {
     public abstract class HvProviderCmdlet : HvCmdlet {
-        static readonly Regex registry = new Regex(@"^(Microsoft\.PowerShell\.Core\\)?(Registry::|HK(LM|CU|CR|U|CC):)", RegexOptions.IgnoreCase);
+        // Drives of the session itself: functions, variables, aliases and the environment.
+        static readonly Regex own = new Regex(@"^(Microsoft\.PowerShell\.Core\\)?((Function|Variable|Alias|Environment)::|(function|variable|alias|env):)", RegexOptions.IgnoreCase);
 
-        static bool IsRegistry(object v) {
+        static bool IsOwn(object v) {
             var o = v as PSObject;
             if (o != null) v = o.BaseObject;
-            if (v is string) return registry.IsMatch((string)v);
-            if (v is IEnumerable) return ((IEnumerable)v).Cast<object>().Any(IsRegistry);
-            return false;
+            if (v is string) return own.IsMatch((string)v);
+            return v is IEnumerable && ((IEnumerable)v).Cast<object>().Any() && ((IEnumerable)v).Cast<object>().All(IsOwn);
         }
 
         protected override void ProcessRecord() {
             var bound = MyInvocation.BoundParameters;
             object path;
-            foreach (var name in new[] { "Path", "LiteralPath" })
-                if (bound.TryGetValue(name, out path) && IsRegistry(path)) { Door.Call(this, bound); return; }
+            if (!(bound.TryGetValue("LiteralPath", out path) || bound.TryGetValue("Path", out path)) || !IsOwn(path)) { Door.Call(this, bound); return; }
             // The real cmdlet's enumerations are not ours: their names convert.
             var table = new Hashtable();
             foreach (var p in bound) table[p.Key] = p.Value is Enum ? p.Value.ToString() : p.Value;
