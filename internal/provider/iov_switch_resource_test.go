@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator/door"
-	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator/lab"
 )
 
 const switchType = "hyperv_iov_switch"
@@ -117,41 +116,6 @@ func TestIovSwitchBadInput(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// Case 4: IovEnabled is true and nothing works.
-func TestCase04IovEnabledButNotSupported(t *testing.T) {
-	reasons := []string{"The system BIOS must be updated.", "No interrupt remapping."}
-	unsupported := func(s *lab.Scenario) {
-		for i := range s.Hosts {
-			s.Hosts[i].Iov = &lab.ScenarioIov{Support: false, Reasons: reasons}
-		}
-	}
-	l := startLab(t, "mellanox-cx3pro", unsupported)
-	h := l.harness("hv1")
-	config := object{"name": "S", "net_adapter_names": list{"MyRDMANIC"}}
-	s := h.resource(switchType)
-	d := s.apply(config)
-	if len(d.errors()) > 0 {
-		t.Fatal(d)
-	}
-	for _, r := range reasons {
-		if !strings.Contains(d.warnings().String(), r) {
-			t.Errorf("the warning does not give the reason %q:\n%s", r, d)
-		}
-	}
-	if d := s.apply(nil).errors(); len(d) > 0 {
-		t.Fatal(d)
-	}
-	before := l.state()
-	config["require_iov_support"] = true
-	d = s.apply(config)
-	if len(d.errors()) == 0 || s.state != nil {
-		t.Fatalf("require_iov_support: %s, state %v", d, s.state)
-	}
-	if after := l.state(); after != before {
-		t.Errorf("the switch was not removed again:\n%s", textDiff(before, after))
 	}
 }
 

@@ -210,7 +210,8 @@ func changes(entries []lab.JournalEntry) []string {
 
 func readsOnly(cmdlet string) bool {
 	verb, _, _ := strings.Cut(cmdlet, "-")
-	return slices.Contains([]string{"Get", "Test", "Measure", "Select", "Where", "New-Object"}, verb)
+	return slices.Contains([]string{"Get", "Test", "Measure", "Select", "Where"}, verb) ||
+		slices.Contains([]string{"New-Object", "New-PSSession", "Remove-PSSession"}, cmdlet)
 }
 
 // restarts counts the restart events among entries by kind: net_adapter_restart, vm_restart, …

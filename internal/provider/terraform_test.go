@@ -24,14 +24,14 @@ import (
 // terraform is a real Terraform in a folder of its own. terraform-plugin-testing copies one folder alone,
 // and a lab needs its modules. The provider runs in this process, anew for each command, as in real life.
 type terraform struct {
-	t   testing.TB
+	t   *testing.T
 	dir string
 	cli *tfexec.Terraform
 }
 
 // newTerraform copies a folder of examples (labs/NAME) with the modules that it uses, and gets ready to
 // apply it with the variables.
-func newTerraform(t testing.TB, example string, variables object) *terraform {
+func newTerraform(t *testing.T, example string, variables object) *terraform {
 	t.Helper()
 	top := t.TempDir()
 	for _, part := range []string{"modules", example} {
@@ -44,7 +44,7 @@ func newTerraform(t testing.TB, example string, variables object) *terraform {
 }
 
 // terraformIn is a Terraform in a folder, which may still be empty. Without a CLI the test skips.
-func terraformIn(t testing.TB, dir string) *terraform {
+func terraformIn(t *testing.T, dir string) *terraform {
 	t.Helper()
 	path := os.Getenv("TF_ACC_TERRAFORM_PATH")
 	if path == "" {
@@ -67,9 +67,19 @@ func (tf *terraform) write(name string, content any) {
 	must(tf.t, os.WriteFile(filepath.Join(tf.dir, name), []byte(text), 0o600))
 }
 
+// read reads a file.
+func (tf *terraform) read(name string) string {
+	tf.t.Helper()
+	data, err := os.ReadFile(filepath.Join(tf.dir, name))
+	must(tf.t, err)
+	return string(data)
+}
+
 func (tf *terraform) init() {
 	tf.t.Helper()
-	tf.served(func(ctx context.Context, r tfexec.ReattachInfo) error { return tf.cli.Init(ctx, tfexec.Reattach(r), tfexec.Backend(false)) })
+	tf.served(func(ctx context.Context, r tfexec.ReattachInfo) error {
+		return tf.cli.Init(ctx, tfexec.Reattach(r), tfexec.Backend(false))
+	})
 }
 
 // apply plans and applies; with parallelism 0 as many operations at once as Terraform likes.
@@ -170,7 +180,7 @@ func (tf *terraform) served(command func(context.Context, tfexec.ReattachInfo) e
 	serving, stop := context.WithCancel(ctx)
 	go func() {
 		_ = tf6server.Serve(address, providerserver.NewProtocol6(server.Provider()), // it reports by its channels
-			tf6server.WithDebug(serving, started, ended), tf6server.WithGoPluginLogger(hclog.NewNullLogger()), tf6server.WithoutLogStderrOverride())
+			tf6server.WithDebug(serving, started, ended), tf6server.WithGoPluginLogger(hclog.NewNullLogger()), tf6server.WithLoggingSink(tf.t))
 	}()
 	c := <-started
 	err := command(ctx, tfexec.ReattachInfo{address: {

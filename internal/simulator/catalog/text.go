@@ -75,6 +75,15 @@ func ObjectText(o *cmdlet.Object) string {
 	return "@{" + strings.Join(parts, "; ") + "}"
 }
 
+// ScalarOf is the plain value, a text or True, that a cmdlet returns as an object whose only property
+// has no name.
+func ScalarOf(o *cmdlet.Object) (any, bool) {
+	if o == nil || len(o.Properties) != 1 || o.Properties[0].Name != "" {
+		return nil, false
+	}
+	return o.Properties[0].Value, true
+}
+
 func isBag(o *cmdlet.Object) bool {
 	return len(o.Types) == 0 || o.Types[0] == "System.Management.Automation.PSCustomObject"
 }

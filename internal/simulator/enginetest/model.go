@@ -111,6 +111,8 @@ func (m *Model) Invoke(i cmdlet.Invocation) cmdlet.Output {
 			{Name: "Value", Value: int64(7)}, {Name: "Binary", Value: []byte{1, 2, 3}}, {Name: "Multi", Value: []any{"x"}},
 			{Name: "PSPath", Value: `Microsoft.PowerShell.Core\Registry::HKEY_LOCAL_MACHINE\SOFTWARE\X`},
 		}})
+	case "Test-Path":
+		return objects(&cmdlet.Object{Types: []string{"System.Boolean", "System.Object"}, Text: "True", Properties: []cmdlet.Property{{Value: true}}})
 	case "Get-Item", "Get-ChildItem":
 		return objects(&cmdlet.Object{Types: []string{"Microsoft.Win32.RegistryKey"}, Ref: "key:X", Text: `HKEY_LOCAL_MACHINE\SOFTWARE\X`, Properties: []cmdlet.Property{
 			{Name: "Name", Value: `HKEY_LOCAL_MACHINE\SOFTWARE\X`}, {Name: "PSChildName", Value: "X"}, {Name: "Property", Value: []any{"a", "b"}},

@@ -119,7 +119,11 @@ func (r *runner) once(out *streams, x *catalog.Cmdlet, args map[string]any, obje
 		Host: r.host, Target: at.target, Cmdlet: x.Name, Set: b.Set, Parameters: b.Parameters, Session: at.session,
 	})
 	for _, o := range answer.Objects {
-		out.objects = append(out.objects, o)
+		if v, ok := catalog.ScalarOf(o); ok {
+			out.objects = append(out.objects, v)
+		} else {
+			out.objects = append(out.objects, o)
+		}
 	}
 	if !silent(b.Common["WarningAction"]) {
 		out.warnings = append(out.warnings, answer.Warnings...)

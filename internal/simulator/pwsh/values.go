@@ -82,6 +82,9 @@ func encodeObject(o *cmdlet.Object) any {
 	if o == nil {
 		return nil
 	}
+	if v, ok := catalog.ScalarOf(o); ok {
+		return encode(v)
+	}
 	properties := make([][2]any, 0, len(o.Properties))
 	for _, p := range o.Properties {
 		properties = append(properties, [2]any{p.Name, encode(p.Value)})

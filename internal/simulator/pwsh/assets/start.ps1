@@ -18,6 +18,8 @@ $global:PSModuleAutoLoadingPreference = 'None'
 # The real ones first, because what is imported last wins. Cmdlets that would show or change the machine
 # on which the simulator runs are left out: a simulated machine has them only if the model does.
 Import-Module -Name Microsoft.PowerShell.Utility, Microsoft.PowerShell.Security -Global -ErrorAction Stop
+# PowerShell adds members to objects of this class; here the model says what there is.
+foreach ($name in 'System.ServiceProcess.ServiceController') { if (Get-TypeData -TypeName $name) { Remove-TypeData -TypeName $name } }
 $management = [IO.Path]::Combine($PSHOME, 'Modules', 'Microsoft.PowerShell.Management', 'Microsoft.PowerShell.Management.psd1')
 $hidden = [IO.File]::ReadAllLines([IO.Path]::Combine($Modules, 'hidden'))
 $kept = foreach ($name in (& ([scriptblock]::Create([IO.File]::ReadAllText($management)))).CmdletsToExport) { if ($hidden -notcontains $name) { $name } }
