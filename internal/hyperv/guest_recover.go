@@ -65,7 +65,8 @@ func (c *guestChange) cycleGuestRdma(ctx context.Context) error {
 	b := c.host.batch("turn RDMA in the guest off and on", adapterAbout(c.ref))
 	c.in(b, wire.Call{Cmdlet: "Get-NetAdapterRdma", Save: "pair", Select: fieldsOf[named](),
 		Where: []wire.Condition{{Property: "InterfaceDescription", Equals: c.rdmaOn()}}})
-	c.in(b, wire.Call{Cmdlet: "Disable-NetAdapterRdma", Input: "pair", Parameters: map[string]any{"Confirm": false}})
+	// an error of Disable must not keep Enable from running; the look behind it tells what is on
+	b.add(wire.Call{Cmdlet: "Disable-NetAdapterRdma", Input: "pair", Parameters: map[string]any{"Confirm": false}, Guest: &c.target}, false, tolerating(anyError))
 	c.in(b, wire.Call{Cmdlet: "Enable-NetAdapterRdma", Input: "pair", Parameters: map[string]any{"Confirm": false}})
 	return c.runAndLook(ctx, b, c.ledger.writes())
 }

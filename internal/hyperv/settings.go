@@ -258,8 +258,12 @@ func (h *Host) checkOneDevice(inv *Inventory, op string, spec *NicSettingsSpec) 
 
 // checkKeyword refuses a keyword that the driver lacks, or a value that it does not take, before anything is changed.
 func (h *Host) checkKeyword(inv *Inventory, op string, d *Device, s setting) error {
+	attribute := s.attribute
+	if attribute == "advanced_properties" {
+		attribute = fmt.Sprintf("advanced_properties[%q]", s.keyword)
+	}
 	fail := func(cause, fix string) error {
-		return &Error{Kind: Invalid, Op: op, Host: h.Name, Object: portsAbout(d.PortNames()), Attribute: s.attribute, Value: s.value, Cause: cause, Fix: fix}
+		return &Error{Kind: Invalid, Op: op, Host: h.Name, Object: portsAbout(d.PortNames()), Attribute: attribute, Value: s.value, Cause: cause, Fix: fix}
 	}
 	if s.keyword == "" && s.attribute == "rdma_max_vfs" {
 		return fail(fmt.Sprintf("The profile %s knows no keyword for the number of RDMA virtual functions (driver %s; facts.md 82, 83).", d.Profile.Name, d.Ports[0].DriverFileName),

@@ -23,6 +23,7 @@ type adapterChange struct {
 	vlan       *int64 // 0: untagged
 	team       string
 	unmap      bool
+	noWeight   bool           // the minimum bandwidth weight is taken away
 	set        map[string]any // parameters of Set-VMNetworkAdapter
 	notes      []Note
 }
@@ -91,7 +92,7 @@ func (c *adapterChange) prepareSettings(now *VMAdapter, sw *VMSwitch) error {
 		c.set["DeviceNaming"] = onOff(*want)
 	}
 	want := c.spec.MinimumBandwidthWeight
-	if want == nil || now.MinimumBandwidthWeight == *want {
+	if want == nil || now.MinimumBandwidthWeight == *want && c.connect == nil {
 		return nil
 	}
 	mode := now.SwitchBandwidthMode
@@ -104,7 +105,9 @@ func (c *adapterChange) prepareSettings(now *VMAdapter, sw *VMSwitch) error {
 			fmt.Sprintf("The switch's minimum bandwidth mode is %s, and Hyper-V takes a weight only with Weight (facts.md 52). A switch with SR-IOV has mode None (facts.md 10).", mode),
 			"Leave minimum_bandwidth_weight out, or connect the adapter to a switch that was made with minimum bandwidth mode Weight.")
 	}
-	c.set["MinimumBandwidthWeight"] = *want
+	if now.MinimumBandwidthWeight != *want {
+		c.set["MinimumBandwidthWeight"] = *want
+	}
 	return nil
 }
 
@@ -170,7 +173,7 @@ func (c *adapterChange) reset(old *VMAdapterSpec, now *VMAdapter, ours bool) {
 	put("device_naming", now.DeviceNaming, old.DeviceNaming != nil && s.DeviceNaming == nil, strings.EqualFold(now.DeviceNaming, "On"), func() { c.set["DeviceNaming"] = onOff(false) })
 	put("team_mapping", now.TeamMapping, old.TeamMapping != nil && s.TeamMapping == nil, now.TeamMapping != "", func() { c.unmap = true })
 	put("minimum_bandwidth_weight", fmt.Sprint(now.MinimumBandwidthWeight), old.MinimumBandwidthWeight != nil && s.MinimumBandwidthWeight == nil,
-		now.MinimumBandwidthWeight != 0, func() { c.set["MinimumBandwidthWeight"] = 0 })
+		now.MinimumBandwidthWeight != 0, func() { c.set["MinimumBandwidthWeight"], c.noWeight = 0, true })
 }
 
 // addCalls adds the calls that change the adapter saved as "adapter".
@@ -190,6 +193,10 @@ func (c *adapterChange) addCalls(b *batch) {
 	}
 	if c.disconnect {
 		on("Disconnect-VMNetworkAdapter", nil)
+	}
+	if c.noWeight && c.connect != nil { // while the old switch takes it: the new one may reserve no bandwidth (facts.md 52)
+		on("Set-VMNetworkAdapter", map[string]any{"MinimumBandwidthWeight": 0})
+		delete(c.set, "MinimumBandwidthWeight")
 	}
 	if c.connect != nil {
 		find[VMSwitch](b, wire.Call{Cmdlet: "Get-VMSwitch", Parameters: map[string]any{"Id": []any{wire.GUID(c.connect.ID)}}, Save: "switch"})

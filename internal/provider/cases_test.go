@@ -68,8 +68,8 @@ func TestCase04IovEnabledButNotSupported(t *testing.T) {
 			}
 		}
 	}
-	config := object{"name": "S", "net_adapter_names": list{"MyRDMANIC"}}
-	strict := object{"name": "S", "net_adapter_names": list{"MyRDMANIC"}, "require_iov_support": true}
+	config := object{"name": "S", "net_adapter_names": list{"MyRDMANIC"}, "profile": "mellanox_cx3pro"}
+	strict := object{"name": "S", "net_adapter_names": list{"MyRDMANIC"}, "profile": "mellanox_cx3pro", "require_iov_support": true}
 
 	l := startLab(t, "mellanox-cx3pro", platform(false))
 	h := l.harness("hv1")
@@ -169,8 +169,9 @@ func TestCase08SeveralSwitches(t *testing.T) {
 		t.Fatalf("the error lists the ids %q, not those of both switches", found)
 	}
 	ports := map[string]bool{}
+	var s *instance
 	for _, id := range found {
-		s := h.resource(switchType)
+		s = h.resource(switchType)
 		if d := s.importID("hv1/" + id).errors(); len(d) > 0 {
 			t.Fatalf("import by id: %s", d)
 		}
@@ -193,7 +194,9 @@ func TestCase08SeveralSwitches(t *testing.T) {
 		})
 	})
 	t.Run("renamed, the names say which is meant", func(t *testing.T) {
-		l.cmdlet("hv1", "host", "Rename-VMSwitch", object{"VMSwitch": object{"$id": found[1]}, "NewName": "other"})
+		other := object{"name": "other", "net_adapter_names": s.state["net_adapter_names"], "allow_management_os": false}
+		mustApply(t, s, other)
+		s.settled(other)
 		a := h.resource(adapterType)
 		config := object{"vm_name": "vm1", "name": "A", "switch_name": "twin"}
 		mustApply(t, a, config)

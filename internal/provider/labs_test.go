@@ -194,7 +194,6 @@ func (x exampleLab) imports(t *testing.T, tf *terraform) {
 	if changed && len(p.ResourceChanges) != len(types) {
 		t.Errorf("imports: %s", describe(p))
 	}
-	fmt.Println("DBG", changed, len(p.ResourceChanges), i.read("generated.tf"))
 	for _, rc := range p.ResourceChanges {
 		if rc.Change.Importing == nil || !rc.Change.Actions.NoOp() {
 			t.Errorf("import of %s: %s", rc.Address, describe(p))

@@ -141,11 +141,11 @@ func (m *nicRdmaSettingsModel) registry(ctx context.Context, diags *diag.Diagnos
 }
 
 // readAny reads the device by whichever of its ports is still there under its name.
-func (m *nicRdmaSettingsModel) readAny(ctx context.Context, h *hyperv.Host, diags *diag.Diagnostics) (*hyperv.NicSettings, error) {
+func (m *nicRdmaSettingsModel) readAny(ctx context.Context, h *hyperv.Host, asked hyperv.NicSettingsSpec) (*hyperv.NicSettings, error) {
 	var err error
 	for _, port := range append(namesOf(m.NetAdapterNames), namesOf(m.Ports)...) {
 		var s *hyperv.NicSettings
-		if s, err = h.ReadNicSettings(ctx, port, m.spec(ctx, diags)); err == nil {
+		if s, err = h.ReadNicSettings(ctx, port, asked); err == nil {
 			return s, nil
 		}
 		if !hyperv.IsNotFound(err) {

@@ -182,6 +182,7 @@ func (r *nicRdmaSettingsResource) Create(ctx context.Context, req resource.Creat
 	m.restartModel = m.applied(ctx, s.Debts, &resp.Diagnostics)
 	addNotes(&resp.Diagnostics, s.Notes)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	keepAsked(ctx, resp.Private, m.spec(ctx, &resp.Diagnostics), &resp.Diagnostics)
 }
 
 func (r *nicRdmaSettingsResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
@@ -196,7 +197,11 @@ func (r *nicRdmaSettingsResource) Read(ctx context.Context, req resource.ReadReq
 	}
 	ctx, cancel := within(ctx, m.Timeouts.Read, 2*time.Minute, &resp.Diagnostics)
 	defer cancel()
-	s, err := m.readAny(ctx, h, &resp.Diagnostics)
+	asked, known := m.asked(ctx, req.Private, &resp.Diagnostics)
+	if !known {
+		keepAsked(ctx, resp.Private, asked, &resp.Diagnostics)
+	}
+	s, err := m.readAny(ctx, h, asked)
 	if hyperv.IsNotFound(err) {
 		resp.State.RemoveResource(ctx)
 		return
@@ -221,7 +226,7 @@ func (r *nicRdmaSettingsResource) Update(ctx context.Context, req resource.Updat
 	}
 	ctx, cancel := within(ctx, m.Timeouts.Update, 10*time.Minute, &resp.Diagnostics)
 	defer cancel()
-	old := state.spec(ctx, &resp.Diagnostics)
+	old, _ := state.asked(ctx, req.Private, &resp.Diagnostics)
 	s, err := h.ApplyNicSettings(ctx, m.spec(ctx, &resp.Diagnostics), &old)
 	if err != nil {
 		addError(&resp.Diagnostics, failed{"update", nicThing(m.NetAdapterNames), h.Name}, err)
@@ -230,6 +235,7 @@ func (r *nicRdmaSettingsResource) Update(ctx context.Context, req resource.Updat
 	m.fill(ctx, h.Name, s, &resp.Diagnostics)
 	m.restartModel = m.applied(ctx, s.Debts, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	keepAsked(ctx, resp.Private, m.spec(ctx, &resp.Diagnostics), &resp.Diagnostics)
 	if len(s.Notes) > 0 && len(s.Debts) > 0 { // a failed restart in an update is an error; the settings are stored
 		resp.Diagnostics.AddError(s.Notes[0].Summary, s.Notes[0].Detail)
 		return
@@ -246,7 +252,8 @@ func (r *nicRdmaSettingsResource) Delete(ctx context.Context, req resource.Delet
 	}
 	ctx, cancel := within(ctx, m.Timeouts.Delete, 10*time.Minute, &resp.Diagnostics)
 	defer cancel()
-	notes, err := h.DeleteNicSettings(ctx, m.spec(ctx, &resp.Diagnostics))
+	asked, _ := m.asked(ctx, req.Private, &resp.Diagnostics)
+	notes, err := h.DeleteNicSettings(ctx, asked)
 	if err != nil {
 		addError(&resp.Diagnostics, failed{"delete", nicThing(m.NetAdapterNames), h.Name}, err)
 		return

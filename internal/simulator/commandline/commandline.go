@@ -50,6 +50,11 @@ func NotRecognized(program string) string {
 	return "'" + program + "' is not recognized as an internal or external command,\r\noperable program or batch file.\r\n"
 }
 
+// Refusal is what powershell.exe, or the simulator in its place, prints before it exits with 1.
+type Refusal string
+
+func (r Refusal) Error() string { return string(r) }
+
 // Script is the script that powershell.exe is asked to run, by its arguments. Without -NonInteractive a missing
 // parameter would make PowerShell read the caller's next line as its value, so that is refused.
 func Script(args []string) (string, error) {
@@ -64,12 +69,12 @@ func Script(args []string) (string, error) {
 			nonInteractive = true
 		case option == "ec", option != "" && strings.HasPrefix("encodedcommand", option):
 			if i+1 >= len(args) {
-				return "", message("Cannot process the command because of a missing parameter. A command must follow -EncodedCommand.")
+				return "", Refusal("Cannot process the command because of a missing parameter. A command must follow -EncodedCommand.")
 			}
 			i++
 			text, err := decodeCommand(args[i])
 			if err != nil {
-				return "", message("Cannot process the command because the value specified with -EncodedCommand is not properly encoded. The value must be Base64 encoded.")
+				return "", Refusal("Cannot process the command because the value specified with -EncodedCommand is not properly encoded. The value must be Base64 encoded.")
 			}
 			script, found = text, true
 			// Options may stand behind it.
@@ -82,10 +87,10 @@ func Script(args []string) (string, error) {
 		}
 	}
 	if !nonInteractive {
-		return "", message("The simulator runs powershell.exe only with -NonInteractive: without it a prompt for a missing parameter reads the caller's next line as its answer.")
+		return "", Refusal("The simulator runs powershell.exe only with -NonInteractive: without it a prompt for a missing parameter reads the caller's next line as its answer.")
 	}
 	if !found {
-		return "", message("The simulator runs powershell.exe only with -EncodedCommand or -Command.")
+		return "", Refusal("The simulator runs powershell.exe only with -EncodedCommand or -Command.")
 	}
 	return script, nil
 }
@@ -113,8 +118,3 @@ func Encode(script string) string {
 	}
 	return base64.StdEncoding.EncodeToString(raw)
 }
-
-// message is a text that powershell.exe prints, written as it prints it.
-type message string
-
-func (m message) Error() string { return string(m) }

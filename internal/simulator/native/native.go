@@ -3,7 +3,6 @@
 package native
 
 import (
-	"errors"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -71,7 +70,7 @@ func check(args []string) error {
 		return err
 	}
 	if !strings.Contains(script, "OpenStandardInput()") {
-		return errors.New("the native engine of the simulator runs only the runner's bootstrap, which reads its script from standard input; use the powershell engine for other scripts")
+		return commandline.Refusal("The native engine of the simulator runs only the runner's bootstrap, which reads its script from standard input. Use the powershell engine for other scripts.")
 	}
 	return nil
 }

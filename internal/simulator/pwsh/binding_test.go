@@ -104,7 +104,7 @@ func (p *pair) compare(calls []wire.Call) {
 			groups = append(groups, []wire.Call{c})
 		}
 		fromPwsh, fromOwn := len(p.pwshModel.Calls()), len(p.own.Calls())
-		real, own := outcomes(p.t, p.pwsh.Batch(groups...)), outcomes(p.t, p.native.Batch(groups...))
+		theirs, own := outcomes(p.t, p.pwsh.Batch(groups...)), outcomes(p.t, p.native.Batch(groups...))
 		realCalls, ownCalls := invocations(p.pwshModel, fromPwsh), invocations(p.own, fromOwn)
 		next := func(list *[]string, o []outcome) string {
 			if len(o[0].Errors) > 0 && strings.Contains(o[0].Errors[0], "ParameterBinding") || len(*list) == 0 {
@@ -115,7 +115,7 @@ func (p *pair) compare(calls []wire.Call) {
 			return first
 		}
 		for i, c := range part {
-			a := append([]string{next(&realCalls, real[i])}, real[i][0].Errors...)
+			a := append([]string{next(&realCalls, theirs[i])}, theirs[i][0].Errors...)
 			b := append([]string{next(&ownCalls, own[i])}, own[i][0].Errors...)
 			if d := cmp.Diff(a, b); d != "" {
 				p.t.Errorf("%s %v (-powershell +native)\n%s", c.Cmdlet, c.Parameters, d)

@@ -70,13 +70,13 @@ type pair struct {
 func newPair(t *testing.T) *pair {
 	t.Helper()
 	p := &pair{t: t, pwshModel: enginetest.NewModel(), own: enginetest.NewModel()}
-	real := newEngine(t, p.pwshModel)
+	powershellEngine := newEngine(t, p.pwshModel)
 	other, err := native.New(p.own, native.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	bootstrap, runner := script(t, "bootstrap.ps1"), script(t, "runner.ps1")
-	p.pwsh = enginetest.NewClient(t, real, bootstrap, runner)
+	p.pwsh = enginetest.NewClient(t, powershellEngine, bootstrap, runner)
 	p.native = enginetest.NewClient(t, other, bootstrap, runner)
 	return p
 }
@@ -155,8 +155,8 @@ func show(v any) string {
 func (p *pair) same(groups ...[]wire.Call) {
 	p.t.Helper()
 	fromPwsh, fromOwn := len(p.pwshModel.Calls()), len(p.own.Calls())
-	real, own := outcomes(p.t, p.pwsh.Batch(groups...)), outcomes(p.t, p.native.Batch(groups...))
-	if d := cmp.Diff(real, own); d != "" {
+	theirs, own := outcomes(p.t, p.pwsh.Batch(groups...)), outcomes(p.t, p.native.Batch(groups...))
+	if d := cmp.Diff(theirs, own); d != "" {
 		p.t.Errorf("answers differ (-powershell +native)\n%s", d)
 	}
 	if d := cmp.Diff(invocations(p.pwshModel, fromPwsh), invocations(p.own, fromOwn)); d != "" {

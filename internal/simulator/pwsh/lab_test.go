@@ -98,19 +98,19 @@ func TestSameLab(t *testing.T) {
 					{Cmdlet: "Set-Acl", Parameters: parameters{"Path": `HKLM:\SOFTWARE\X`, "AclObject": wire.SecurityDescriptor{Call: "acl", SDDL: "O:SYG:SYD:PAI(A;CI;KA;;;SY)(A;CI;KA;;;BA)"}}},
 					{Cmdlet: "Get-Acl", Parameters: parameters{"Path": `HKLM:\SOFTWARE\X`}, Select: []wire.Field{{Name: "Sddl"}, {Name: "Owner"}}}, {Cmdlet: "Get-Item", Parameters: parameters{"Path": `HKLM:\SOFTWARE\X`}, Save: "k", Depth: 1},
 					{Cmdlet: "Remove-Item", Input: "k"}, {Cmdlet: "Test-Path", Parameters: parameters{"Path": `HKLM:\SOFTWARE\X`}}, {Cmdlet: "Get-Item", Parameters: parameters{"Path": `HKLM:\SOFTWARE\X`}}})
-			real, own := outcomes(t, clients["powershell"].Batch(groups...)), outcomes(t, clients["native"].Batch(groups...))
+			theirs, own := outcomes(t, clients["powershell"].Batch(groups...)), outcomes(t, clients["native"].Batch(groups...))
 			for i := range groups {
 				for j := range groups[i] {
-					if j >= len(real[i]) || j >= len(own[i]) {
-						if len(real[i]) != len(own[i]) {
-							t.Errorf("%v: %d results from the powershell engine, %d from the native one", groups[i][0], len(real[i]), len(own[i]))
+					if j >= len(theirs[i]) || j >= len(own[i]) {
+						if len(theirs[i]) != len(own[i]) {
+							t.Errorf("%v: %d results from the powershell engine, %d from the native one", groups[i][0], len(theirs[i]), len(own[i]))
 						}
 						break
 					}
-					if d := cmp.Diff(still(real[i][j].Output), still(own[i][j].Output)); d != "" {
+					if d := cmp.Diff(still(theirs[i][j].Output), still(own[i][j].Output)); d != "" {
 						t.Errorf("%s (-powershell +native)\n%s", groups[i][j].Cmdlet, d)
 					}
-					if d := cmp.Diff(real[i][j].Errors, own[i][j].Errors); d != "" {
+					if d := cmp.Diff(theirs[i][j].Errors, own[i][j].Errors); d != "" {
 						t.Errorf("%s errors (-powershell +native)\n%s", groups[i][j].Cmdlet, d)
 					}
 				}
