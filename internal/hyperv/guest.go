@@ -259,7 +259,9 @@ func notRunning(h *Host, op string, a *VMAdapter) error {
 		Fix:   "Start the VM, then apply again."}
 }
 
+const guestObjectPrefix = "guest rdma "
+
 // guestObjectOf names a guest's RDMA in the ledger.
 func guestObjectOf(vmID, adapterID string) string {
-	return "guest rdma " + strings.ToLower(vmID) + "/" + adapterGUID(adapterID)
+	return guestObjectPrefix + strings.ToLower(vmID) + "/" + adapterGUID(adapterID)
 }

@@ -126,8 +126,12 @@ func (c *guestChange) hostHints(ctx context.Context, stage string) string {
 	add := func(format string, args ...any) { hints = append(hints, fmt.Sprintf(format, args...)) }
 	a := c.g.Adapter
 	if inv.HasRdmaWeight && a.RdmaWeight == 0 && c.g.OS != nil && stage != StageAssigned {
-		if build, err := strconv.Atoi(c.g.OS.BuildNumber); err == nil && build >= buildCreators {
+		switch build, err := strconv.Atoi(c.g.OS.BuildNumber); {
+		case err != nil:
+		case build >= buildCreators:
 			add("rdma_weight is 0, and a guest from Windows 10 1703 on needs it above 0 (facts.md 5).")
+		default:
+			add("rdma_weight is 0. Whether a guest before Windows 10 1703 gets RDMA with iov_weight alone is not certain (facts.md 3, 5): set rdma_weight too.")
 		}
 	}
 	seen := map[string]bool{}
@@ -169,8 +173,13 @@ func (c *guestChange) deviceHints(inv *Inventory, d *Device, add func(string, ..
 		}
 	}
 	if s := d.Profile.GuestRdmaService; s != "" {
-		if v := inv.Registry[registrySetting((*GuestRdmaRegistry)(nil).orDefault(d.Profile))]; v == nil || *v == 0 {
+		v := inv.Registry[registrySetting((*GuestRdmaRegistry)(nil).orDefault(d.Profile))]
+		switch {
+		case v == nil || *v == 0:
 			add("%s of %s is not 1: set guest_rdma_registry (facts.md 36).", d.Profile.GuestRdmaValue, s)
+		case c.g.VF != nil && c.g.VF.QueuePairs == 0:
+			add("%s of %s is 1, but the driver may take it only from a larger restart than that of the net adapters (procedure A4, facts.md 36): "+
+				"disable and enable the system device of %s in the host's Device Manager (the net adapters on it go down meanwhile), or restart the host, then apply again.", d.Profile.GuestRdmaValue, s, s)
 		}
 	}
 }

@@ -15,6 +15,7 @@ func sessionCause(c wire.CommandError) (cause, fix string) {
 	case "PSSessionStateBroken":
 		return "The session into the VM broke: the VM restarted or was shut down.", "Apply again when the guest is up."
 	}
-	return "PowerShell Direct did not open a session in the VM: the guest credential was refused, the guest is still starting, or it is no Windows.",
+	return "PowerShell Direct did not open a session in the VM: the guest credential was refused, the guest is still starting, it is no Windows, " +
+			"or it is a Nano Server, of which it is not known whether it takes such sessions (facts.md section 7).",
 		"Check guest_credentials of the provider (user and password of an administrator in the guest), wait until the guest has started, and check that the service vmicvmsession runs in it."
 }

@@ -171,19 +171,13 @@ func without(a, b []string) []string {
 // the device's lock.
 func (h *Host) DeleteSwitch(ctx context.Context, id, restartPolicy string, held bool) ([]Note, error) {
 	const op = "remove the switch"
-	inv, err := h.read(ctx, op, "switch "+id, partHost, partNetAdapters, partSwitches, partAllVMs, partLedger)
+	epoch := h.currentEpoch()
+	inv, now, err := h.switchToRemove(ctx, op, id)
 	if err != nil {
 		return nil, err
 	}
-	now, err := h.switchByID(inv, id)
-	if IsNotFound(err) {
+	if now == nil {
 		return nil, h.payOrphanDebts(ctx, inv, id, restartPolicy)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := h.refuseConnected(inv, op, now); err != nil {
-		return nil, err
 	}
 	devices := map[string]*Device{}
 	for _, name := range now.NetAdapterNames {
@@ -199,6 +193,11 @@ func (h *Host) DeleteSwitch(ctx context.Context, id, restartPolicy string, held 
 			}
 			defer unlock()
 		}
+		if h.currentEpoch() != epoch { // something of ours changed the host, or paid the device's debts, while we waited
+			if inv, now, err = h.switchToRemove(ctx, op, id); err != nil || now == nil {
+				return nil, err
+			}
+		}
 	}
 	w := inv.ledger.writes()
 	for _, loc := range sorted(devices) {
@@ -211,6 +210,8 @@ func (h *Host) DeleteSwitch(ctx context.Context, id, restartPolicy string, held 
 	w.addPuts(b)
 	find[VMSwitch](b, wire.Call{Cmdlet: "Get-VMSwitch", Parameters: map[string]any{"Id": []any{wire.GUID(id)}}, Save: "switch"})
 	b.change(wire.Call{Cmdlet: "Remove-VMSwitch", Input: "switch", Parameters: map[string]any{"Force": true, "Confirm": false}})
+	w.dropGone(inv, true)
+	w.addRemoves(b)
 	release := w.guard(h)
 	err = b.run(ctx)
 	release()
@@ -229,6 +230,22 @@ func (h *Host) DeleteSwitch(ctx context.Context, id, restartPolicy string, held 
 		}
 	}
 	return nil, nil
+}
+
+// switchToRemove reads the switch and what hangs on it, and refuses while it is in use. A switch that is gone is nil.
+func (h *Host) switchToRemove(ctx context.Context, op, id string) (*Inventory, *Switch, error) {
+	inv, err := h.read(ctx, op, "switch "+id, partHost, partNetAdapters, partSwitches, partLedger, partAllVMs)
+	if err != nil {
+		return nil, nil, err
+	}
+	now, err := h.switchByID(inv, id)
+	if IsNotFound(err) {
+		return inv, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return inv, now, h.refuseConnected(inv, op, now)
 }
 
 func switchDeleteOwner(id string) string { return "hyperv_iov_switch:removed:" + strings.ToLower(id) }

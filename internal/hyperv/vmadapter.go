@@ -189,7 +189,7 @@ func (h *Host) DeleteVMNetworkAdapter(ctx context.Context, ref AdapterRef) error
 		return err
 	}
 	defer unlock()
-	inv, err := h.read(ctx, op, adapterAbout(ref), partVM(ref.VMID, ref.VMName), partLedger)
+	inv, err := h.read(ctx, op, adapterAbout(ref), partLedger, partVM(ref.VMID, ref.VMName))
 	if err != nil {
 		return err
 	}
@@ -206,5 +206,6 @@ func (h *Host) DeleteVMNetworkAdapter(ctx context.Context, ref AdapterRef) error
 	w := inv.ledger.writes()
 	w.dropObject(adapterObject(a))
 	w.dropObject(guestObjectOf(a.VM.ID, a.GUID))
+	w.dropGone(inv, false)
 	return refineState(h.removeAdapter(ctx, a, w), &a.VM, "an adapter is removed while the VM is off, or running in Generation 2 (facts.md 61a).")
 }

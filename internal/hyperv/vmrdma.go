@@ -133,11 +133,13 @@ func (b *batch) addRdmaSteps(steps []rdmaStep) {
 	}
 }
 
+const adapterObjectPrefix = "vm network adapter "
+
 // adapterObject names an adapter in the ledger.
 func adapterObject(a *VMAdapter) string { return adapterObjectOf(a.VM.ID, a.GUID) }
 
 func adapterObjectOf(vmID, adapterID string) string {
-	return "vm network adapter " + strings.ToLower(vmID) + "/" + adapterGUID(adapterID)
+	return adapterObjectPrefix + strings.ToLower(vmID) + "/" + adapterGUID(adapterID)
 }
 
 // rdmaClaimant names the resource that owns an adapter's settings by what its configuration says, which is all

@@ -36,7 +36,7 @@ func (h *Host) ApplyAdapterRdma(ctx context.Context, ref, configured AdapterRef,
 		return nil, nil, err
 	}
 	defer unlock()
-	inv, err := h.read(ctx, op, adapterAbout(ref), partHost, partSwitchList, partVM(ref.VMID, ref.VMName), partLedger)
+	inv, err := h.read(ctx, op, adapterAbout(ref), partHost, partSwitchList, partLedger, partVM(ref.VMID, ref.VMName))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,6 +62,7 @@ func (h *Host) ApplyAdapterRdma(ctx context.Context, ref, configured AdapterRef,
 	c.prepare(spec.managed(), old)
 	c.remember(spec.managed())
 	c.w.claim(object, claimant)
+	c.w.dropGone(inv, false)
 	c.written = sorted(c.w.put)
 	out, err := c.run(ctx)
 	if err != nil {
@@ -322,7 +323,7 @@ func (h *Host) RestoreAdapterRdma(ctx context.Context, ref AdapterRef, managed A
 		return nil, err
 	}
 	defer unlock()
-	inv, err := h.read(ctx, op, adapterAbout(ref), partHost, partSwitchList, partVM(ref.VMID, ref.VMName), partLedger)
+	inv, err := h.read(ctx, op, adapterAbout(ref), partHost, partSwitchList, partLedger, partVM(ref.VMID, ref.VMName))
 	if err != nil {
 		return nil, err
 	}

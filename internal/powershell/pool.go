@@ -30,6 +30,10 @@ type PoolOptions struct {
 	// FirstContact is how long the host is tried until it answers for the first time. 15 s. Once that
 	// failed, a caller gets a single try.
 	FirstContact time.Duration
+	// Grace is how long a batch that changes something may go on after its caller gave up. 10 s.
+	Grace time.Duration
+	// CloseTime bounds the removal of a process and its shell. 10 s.
+	CloseTime time.Duration
 }
 
 // Pool shares a few runners of one host between callers. Runners start when they are needed; the one
@@ -41,9 +45,9 @@ type Pool struct {
 	open func(context.Context, winrm.Config) (*Runner, error)
 
 	slots chan struct{} // one token for each runner in use
-	// force ends what still runs when Close can wait no longer.
-	force context.Context //nolint:containedctx // the pool's own life, not a caller's
-	end   context.CancelCauseFunc
+	// force ends batches that still run when Close can wait no longer, dead the removal of shells too.
+	force, dead context.Context //nolint:containedctx // the pool's own life, not a caller's
+	end, die    context.CancelCauseFunc
 
 	mu      sync.Mutex
 	idle    []*pooled // the one used last is last
@@ -64,11 +68,14 @@ func NewPool(cfg winrm.Config, opts PoolOptions) *Pool {
 	setDefault(&opts.MaxBatches, 500)
 	setDefault(&opts.MaxAge, 30*time.Minute)
 	setDefault(&opts.FirstContact, firstContact)
+	setDefault(&opts.Grace, graceTime)
+	setDefault(&opts.CloseTime, closeTime)
 	if cfg.Log == nil {
 		cfg.Log = func(context.Context, string, map[string]any) {}
 	}
-	p := &Pool{cfg: cfg, opts: opts, open: Open, slots: make(chan struct{}, opts.MaxSessions)}
+	p := &Pool{cfg: cfg.Shared(), opts: opts, open: Open, slots: make(chan struct{}, opts.MaxSessions)}
 	p.force, p.end = context.WithCancelCause(context.Background())
+	p.dead, p.die = context.WithCancelCause(context.Background())
 	return p
 }
 
@@ -86,35 +93,6 @@ func (p *Pool) Do(ctx context.Context, calls ...Call) ([]wire.Result, error) {
 		return nil, err
 	}
 	return groups[0], nil
-}
-
-func (p *Pool) doGroups(ctx context.Context, groups [][]Call) ([][]wire.Result, error) {
-	select {
-	case p.slots <- struct{}{}:
-		defer func() { <-p.slots }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case <-p.force.Done():
-		return nil, ErrClosed
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(p.force, func() { cancel(ErrClosed) })()
-
-	for try := 1; ; try++ {
-		r, err := p.take(ctx, try > 1)
-		if err != nil {
-			return nil, err
-		}
-		results, err := r.doGroups(ctx, groups)
-		p.put(ctx, r)
-		var lost *LostError
-		again := errors.As(err, &lost) && (!lost.Started || readOnly(groups))
-		if !again || try == poolTries || ctx.Err() != nil {
-			return results, err
-		}
-		p.cfg.Log(ctx, "the host's PowerShell process was lost, running the batch on a new one", map[string]any{"error": err.Error()})
-	}
 }
 
 // take gives an idle runner or starts one. Fresh means that an idle one will not do: what took one
@@ -137,6 +115,7 @@ func (p *Pool) take(ctx context.Context, fresh bool) (*pooled, error) {
 			if err != nil {
 				return nil, err
 			}
+			runner.grace, runner.closeTime = p.opts.Grace, p.opts.CloseTime
 			return &pooled{Runner: runner, born: time.Now()}, nil
 		}
 		if !fresh && time.Since(r.born) < p.opts.MaxAge {
@@ -187,14 +166,18 @@ func (p *Pool) put(ctx context.Context, r *pooled) {
 	}
 }
 
+// discard removes a process, whatever became of the caller.
 func (p *Pool) discard(ctx context.Context, r *pooled) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(p.dead, cancel)()
 	if err := r.Close(ctx); err != nil {
 		p.cfg.Log(ctx, "a shell could not be removed; the host does it when its idle timeout is over", map[string]any{"error": err.Error()})
 	}
 }
 
-// Close removes all shells. It waits for batches that still run until ctx is over and then ends them
-// too. No batch can run afterwards.
+// Close removes all shells. It waits for batches that still run for two thirds of the time that ctx leaves
+// and then ends them too. No batch can run afterwards.
 func (p *Pool) Close(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true
@@ -202,6 +185,12 @@ func (p *Pool) Close(ctx context.Context) error {
 	p.idle = nil
 	p.mu.Unlock()
 
+	patience, cancel := ctx, context.CancelFunc(func() {})
+	if deadline, ok := ctx.Deadline(); ok {
+		patience, cancel = context.WithTimeout(ctx, time.Until(deadline)*2/3)
+		defer context.AfterFunc(ctx, func() { p.die(ErrClosed) })()
+	}
+	defer cancel()
 	var group sync.WaitGroup
 	failures := make([]error, len(idle))
 	for i, r := range idle {
@@ -212,12 +201,14 @@ func (p *Pool) Close(ctx context.Context) error {
 		select {
 		case p.slots <- struct{}{}:
 			continue
-		case <-ctx.Done():
+		case <-patience.Done():
 		}
 		p.end(ErrClosed)
 		p.slots <- struct{}{}
 	}
 	p.end(ErrClosed)
+	p.die(ErrClosed)
+	p.cfg.Release()
 	return errors.Join(failures...)
 }
 

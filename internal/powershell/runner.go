@@ -49,6 +49,9 @@ type Runner struct {
 	id     int64
 	answer *answer // of the batch that runs
 	dead   error
+	closed bool
+
+	grace, closeTime time.Duration
 }
 
 // Open starts a process on the host. Errors are those of package winrm, or *StartError.
@@ -63,7 +66,7 @@ func Open(ctx context.Context, cfg winrm.Config) (*Runner, error) {
 			return nil, err
 		}
 		r, err := newRunner(ctx, p, cfg.Log)
-		if err == nil || try == startTries || ctx.Err() != nil {
+		if err == nil || try == startTries || ctx.Err() != nil || unreachable(err) {
 			return r, err
 		}
 	}
@@ -74,15 +77,17 @@ func newRunner(ctx context.Context, p process, log logFunc) (*Runner, error) {
 	if log == nil {
 		log = func(context.Context, string, map[string]any) {}
 	}
-	r := &Runner{p: p, log: log}
+	r := &Runner{p: p, log: log, grace: graceTime, closeTime: closeTime}
 	r.stdout = lineBuffer{frame: r.frame, noise: func(line string) {
 		log(ctx, "the host's PowerShell process printed something", map[string]any{"text": line})
 	}}
+	begun := time.Now()
 	if err := r.start(ctx); err != nil {
-		r.kill(ctx, err)
+		r.dead = err
+		r.remove(ctx)
 		return nil, &StartError{Err: err, Stderr: r.stderr.String()}
 	}
-	log(ctx, "PowerShell process started", map[string]any{"version": r.hello.Version, "edition": r.hello.Edition, "pid": r.hello.PID})
+	log(ctx, "PowerShell process started", map[string]any{"version": r.hello.Version, "edition": r.hello.Edition, "pid": r.hello.PID, "milliseconds": time.Since(begun).Milliseconds()})
 	return r, nil
 }
 
@@ -124,11 +129,15 @@ func supported(version string) bool {
 func (r *Runner) Do(ctx context.Context, calls ...Call) ([]wire.Result, error) {
 	groups, err := r.doGroups(ctx, [][]Call{calls})
 	if err != nil {
+		if !r.alive() {
+			r.remove(ctx)
+		}
 		return nil, err
 	}
 	return groups[0], nil
 }
 
+// doGroups is Do, but leaves the shell of a runner that is of no more use to Close.
 func (r *Runner) doGroups(ctx context.Context, groups [][]Call) ([][]wire.Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -147,7 +156,7 @@ func (r *Runner) doGroups(ctx context.Context, groups [][]Call) ([][]wire.Result
 			ID: wire.ErrorRunner, Category: "LimitsExceeded", Message: fmt.Sprintf("a batch of %d bytes; PowerShell takes %d", len(data), maxRequest),
 		}}
 	}
-	grace := graceTime
+	grace := r.grace
 	if readOnly(groups) {
 		grace = 0
 	}
@@ -156,13 +165,13 @@ func (r *Runner) doGroups(ctx context.Context, groups [][]Call) ([][]wire.Result
 
 	text, err := r.exchange(work, data)
 	if err != nil {
-		r.kill(ctx, err)
+		r.dead = err
 		return nil, err
 	}
 	var reply wire.Reply
 	if err := json.Unmarshal(text, &reply); err != nil {
 		err = badReply("%v", err)
-		r.kill(ctx, err)
+		r.dead = err
 		return nil, err
 	}
 	if err := checkReply(groups, reply); err != nil {
@@ -295,25 +304,26 @@ func (r *Runner) alive() bool {
 	return r.dead == nil
 }
 
-// Close ends the process and removes its shell.
+// Close ends the process and removes its shell. It may be called again.
 func (r *Runner) Close(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.dead != nil {
+	if r.closed {
 		return nil
 	}
-	r.dead = ErrClosed
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+	r.closed = true
+	if r.dead == nil {
+		r.dead = ErrClosed
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.closeTime)
 	defer cancel()
 	return r.p.Close(ctx)
 }
 
-// kill is Close for a runner that is of no more use, whatever became of the caller.
-func (r *Runner) kill(ctx context.Context, cause error) {
-	r.dead = cause
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
-	defer cancel()
-	if err := r.p.Close(ctx); err != nil {
+// remove is Close for a runner that is of no more use, whatever became of the caller.
+func (r *Runner) remove(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
+	if err := r.Close(ctx); err != nil {
 		r.log(ctx, "the shell could not be removed; the host does it when its idle timeout is over", map[string]any{"error": err.Error()})
 	}
 }

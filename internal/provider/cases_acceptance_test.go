@@ -101,7 +101,7 @@ resource "hyperv_iov_switch" "x" {
 	if made != 1 {
 		t.Errorf("%d switches were made, want 1", made)
 	}
-	if after := l.state(); after != before {
+	if after := l.settledState(before); after != before {
 		t.Errorf("the lab is not as it was:\n%s", textDiff(before, after))
 	}
 }
@@ -146,7 +146,7 @@ resource "hyperv_iov_switch" "x" {
 		},
 		resource.TestStep{Config: config("None"), ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}})
 	acceptance(t, steps...)
-	if after := l.state(); after != before {
+	if after := l.settledState(before); after != before {
 		t.Errorf("the lab is not as it was:\n%s", textDiff(before, after))
 	}
 }
@@ -262,7 +262,7 @@ func TestCase50DestroyOrder(t *testing.T) {
 		}
 		at += 1 + next
 	}
-	if after := l.state(); after != before {
+	if after := l.settledState(before); after != before {
 		t.Errorf("the lab is not as it was:\n%s", textDiff(before, after))
 	}
 }

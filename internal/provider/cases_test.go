@@ -83,7 +83,7 @@ func TestCase04IovEnabledButNotSupported(t *testing.T) {
 	s.settled(config)
 	mustApply(t, s, nil)
 	mustFail(t, s, strict, append(reasons, "require_iov_support = true", "BIOS")...)
-	if after := l.state(); after != before {
+	if after := l.settledState(before); after != before {
 		t.Errorf("the switch was not removed again:\n%s", textDiff(before, after))
 	}
 	host, d := h.data("hyperv_rdma_host", object{})

@@ -61,10 +61,10 @@ func newClient(ctx context.Context, m providerModel, env environment, diags *dia
 		var h hostModel
 		diags.Append(object.As(ctx, &h, basetypes.ObjectAsOptions{})...)
 		address, _ := first(h.Address, types.StringValue(name))
-		entry.connection = source{host: h.connectionModel, top: m.connectionModel, env: defaults, at: path.Root("hosts").AtMapKey(name), named: fmt.Sprintf("%q", name)}.connection(address, diags)
+		entry.connection = source{host: h.connectionModel, top: m.connectionModel, env: defaults, at: path.Root("hosts").AtMapKey(name), named: fmt.Sprintf("%q", name)}.connection(ctx, address, diags)
 	}
 	if m.Hosts.IsNull() {
-		c.addEnvironmentHost(m, env, defaults, diags)
+		c.addEnvironmentHost(ctx, m, env, defaults, diags)
 	}
 	if !guestsKnown {
 		for _, entry := range c.hosts {
@@ -75,7 +75,7 @@ func newClient(ctx context.Context, m providerModel, env environment, diags *dia
 }
 
 // addEnvironmentHost adds the host that only the environment names.
-func (c *client) addEnvironmentHost(m providerModel, env environment, defaults connectionModel, diags *diag.Diagnostics) {
+func (c *client) addEnvironmentHost(ctx context.Context, m providerModel, env environment, defaults connectionModel, diags *diag.Diagnostics) {
 	address := env(envHost)
 	if address == "" {
 		return
@@ -85,7 +85,7 @@ func (c *client) addEnvironmentHost(m providerModel, env environment, defaults c
 		return
 	}
 	from := source{top: m.connectionModel, env: defaults, at: path.Empty(), named: fmt.Sprintf("%q (%s)", address, envHost)}
-	c.hosts[address] = &hostEntry{name: address, connection: from.connection(types.StringValue(address), diags)}
+	c.hosts[address] = &hostEntry{name: address, connection: from.connection(ctx, types.StringValue(address), diags)}
 }
 
 // known says whether a value is known in all its depth.

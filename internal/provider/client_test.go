@@ -1,12 +1,16 @@
 package provider
 
 import (
+	"crypto/tls"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
 func fakeEnvironment(vars map[string]string) environment {
@@ -34,7 +38,7 @@ func TestEnvironment(t *testing.T) {
 		{"nothing", nil, "", func(c *client) bool { return len(c.hosts) == 0 }},
 		{"one host", base, "", func(c *client) bool {
 			w := c.hosts["hv1.example"].connection.winrm
-			return w.Address == "hv1.example" && w.HTTPS && w.User == "u" && w.Password == "p" && w.Auth == "basic"
+			return w.Address == "hv1.example" && w.HTTPS && w.User == "u" && w.Password == "p" && w.Auth == "auto" && w.Kerberos == nil && w.MinTLS == 0
 		}},
 		{"all", plus(envPort, "1", envHTTPS, "false", envAuth, "basic", envTLSServerName, "n", envInsecureSkipVerify, "1", envAllowUnencrypted, "true", envMaxSessions, "3"), "", func(c *client) bool {
 			x := c.hosts["hv1.example"].connection
@@ -43,10 +47,20 @@ func TestEnvironment(t *testing.T) {
 		{"bad port", plus(envPort, "x"), `HYPERV_PORT is "x"`, nil},
 		{"port out of range", plus(envPort, "70000"), "from 1 to 65535", nil},
 		{"bad bool", plus(envHTTPS, "maybe"), `HYPERV_HTTPS is "maybe", but must be true or false`, nil},
-		{"bad auth", plus(envAuth, "ntlm"), `HYPERV_AUTH is "ntlm"`, nil},
+		{"bad auth", plus(envAuth, "telepathy"), `HYPERV_AUTH is "telepathy"`, nil},
+		{"bad TLS version", plus(envTLSMinVersion, "1.1"), `HYPERV_TLS_MIN_VERSION is "1.1"`, nil},
+		{"TLS version", plus(envTLSMinVersion, "1.3"), "", func(c *client) bool { return c.hosts["hv1.example"].connection.winrm.MinTLS == tls.VersionTLS13 }},
+		{"Kerberos", plus(envKerberos+"REALM", "R", envKerberos+"KDC", "a, b:89", envKerberos+"SPN", "HTTP/x", envAuth, "kerberos"), "", func(c *client) bool {
+			w := c.hosts["hv1.example"].connection.winrm
+			return w.Auth == "kerberos" && w.Kerberos.Realm == "R" && fmt.Sprint(w.Kerberos.KDC) == "[a b:89]" && w.Kerberos.SPN == "HTTP/x"
+		}},
+		{"keytab that is missing", plus(envKerberos+"REALM", "R", envKerberos+"KEYTAB_FILE", "/missing.keytab"), "/missing.keytab", nil},
+		{"no client key", map[string]string{envHost: "h", envAuth: "certificate", envClientCertificate: os.DevNull}, envClientKey, nil},
+		{"empty client certificate", plus(envClientCertificate, os.DevNull, envClientKey, os.DevNull), "cannot be used", nil},
 		{"no user", map[string]string{envHost: "h", envPassword: "p"}, "HYPERV_USER", nil},
 		{"missing CA file", plus(envCAFile, "/missing.pem"), "/missing.pem", nil},
-		{"HTTP", plus(envHTTPS, "false"), "allow_unencrypted", nil},
+		{"Basic over HTTP", plus(envHTTPS, "false", envAuth, "basic"), "allow_unencrypted", nil},
+		{"HTTP", plus(envHTTPS, "false"), "", func(c *client) bool { return !c.hosts["hv1.example"].connection.winrm.HTTPS }},
 		{"host with a port", plus(envHost, "hv1:5986"), `HYPERV_HOST is "hv1:5986"`, nil},
 		{"guest", plus(envGuestUser, "g", envGuestPassword, "q"), "", func(c *client) bool {
 			u, p, err := c.guests.find("any", "")
@@ -74,16 +88,16 @@ func TestEnvironment(t *testing.T) {
 }
 
 func TestConfigurationBeforeEnvironment(t *testing.T) {
-	types_ := map[string]attr.Type{
-		"address": types.StringType, "port": types.Int64Type, "https": types.BoolType, "auth": types.StringType, "user": types.StringType,
-		"password": types.StringType, "ca_cert": types.StringType, "ca_file": types.StringType, "tls_server_name": types.StringType,
-		"insecure_skip_verify": types.BoolType, "allow_unencrypted": types.BoolType, "max_sessions": types.Int64Type,
+	types_, host := map[string]attr.Type{"address": types.StringType}, map[string]attr.Value{"address": types.StringNull()}
+	for name, a := range connectionAttributes("") {
+		types_[name] = a.GetType()
+		null, err := a.GetType().ValueFromTerraform(t.Context(), tftypes.NewValue(a.GetType().TerraformType(t.Context()), nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		host[name] = null
 	}
-	host := map[string]attr.Value{
-		"address": types.StringNull(), "port": types.Int64Value(1), "https": types.BoolNull(), "auth": types.StringNull(), "user": types.StringNull(),
-		"password": types.StringNull(), "ca_cert": types.StringNull(), "ca_file": types.StringNull(), "tls_server_name": types.StringNull(),
-		"insecure_skip_verify": types.BoolNull(), "allow_unencrypted": types.BoolNull(), "max_sessions": types.Int64Null(),
-	}
+	host["port"] = types.Int64Value(1)
 	hosts := types.MapValueMust(types.ObjectType{AttrTypes: types_}, map[string]attr.Value{"a": types.ObjectValueMust(types_, host)})
 	m := providerModel{Hosts: hosts, Guests: types.MapNull(types.StringType), GuestCredentials: types.MapNull(types.StringType)}
 	m.User, m.Port = types.StringValue("top"), types.Int64Value(2)

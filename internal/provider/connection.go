@@ -49,20 +49,25 @@ func (s source) place(level int, attribute string) path.Path {
 	return s.at.AtName(attribute)
 }
 
-func (s source) connection(address types.String, diags *diag.Diagnostics) connection {
+func (s source) connection(ctx context.Context, address types.String, diags *diag.Diagnostics) connection {
 	port, _ := first(s.host.Port, s.top.Port, s.env.Port)
 	https, httpsFrom := first(s.host.HTTPS, s.top.HTTPS, s.env.HTTPS, types.BoolValue(true))
-	auth, _ := first(s.host.Auth, s.top.Auth, s.env.Auth, types.StringValue(winrm.AuthBasic))
+	auth, authFrom := first(s.host.Auth, s.top.Auth, s.env.Auth, types.StringValue(winrm.AuthAuto))
 	user, _ := first(s.host.User, s.top.User, s.env.User)
 	password, _ := first(s.host.Password, s.top.Password, s.env.Password)
 	serverName, _ := first(s.host.TLSServerName, s.top.TLSServerName, s.env.TLSServerName)
+	minTLS, _ := first(s.host.TLSMinVersion, s.top.TLSMinVersion, s.env.TLSMinVersion)
 	insecure, insecureFrom := first(s.host.InsecureSkipVerify, s.top.InsecureSkipVerify, s.env.InsecureSkipVerify)
 	unencrypted, _ := first(s.host.AllowUnencrypted, s.top.AllowUnencrypted, s.env.AllowUnencrypted)
 	sessions, _ := first(s.host.MaxSessions, s.top.MaxSessions, s.env.MaxSessions)
+	kerberos, kerberosFrom := first(s.host.Kerberos, s.top.Kerberos, s.env.Kerberos)
 	caCert, caFile, caFrom := s.authorities()
+	client, clientFrom := s.clientCertificate()
 
-	for _, v := range []attr.Value{address, port, https, auth, user, password, serverName, insecure, unencrypted, sessions, caCert, caFile} {
-		if v.IsUnknown() {
+	values := []attr.Value{address, port, https, auth, user, password, serverName, minTLS, insecure, unencrypted, sessions, kerberos, caCert, caFile}
+	values = append(values, client.ClientCertificate, client.ClientCertificateFile, client.ClientKey, client.ClientKeyFile)
+	for _, v := range values {
+		if t, err := v.ToTerraformValue(ctx); err != nil || !t.IsFullyKnown() {
 			return connection{unknown: true}
 		}
 	}
@@ -74,6 +79,7 @@ func (s source) connection(address types.String, diags *diag.Diagnostics) connec
 			HTTPS:              https.ValueBool(),
 			InsecureSkipVerify: insecure.ValueBool(),
 			ServerName:         serverName.ValueString(),
+			MinTLS:             tlsVersion(minTLS.ValueString()),
 			Auth:               auth.ValueString(),
 			User:               user.ValueString(),
 			Password:           password.ValueString(),
@@ -81,22 +87,22 @@ func (s source) connection(address types.String, diags *diag.Diagnostics) connec
 			Log:                logDebug,
 		},
 	}
-	if c.winrm.User == "" {
-		diags.AddAttributeError(s.at.AtName("user"), "Missing user", fmt.Sprintf("The host %s has no user. Set user for the host or for the whole provider, or the environment variable %s.", s.named, envUser))
-	}
-	if c.winrm.Password == "" {
-		diags.AddAttributeError(s.at.AtName("password"), "Missing password", fmt.Sprintf("The host %s has no password. Set password for the host or for the whole provider, or the environment variable %s.", s.named, envPassword))
-	}
-	if !c.winrm.HTTPS && !c.winrm.AllowUnencrypted {
-		diags.AddAttributeError(s.place(httpsFrom, "https"), "Unencrypted connection",
-			fmt.Sprintf("https is false for the host %s, and basic authentication over HTTP shows the password and all data to the network. "+
-				"Leave out https and give the host an HTTPS listener, or, in a lab, permit it with allow_unencrypted = true.", s.named))
-	}
+	before := diags.ErrorsCount()
+	c.winrm.Kerberos = s.kerberos(ctx, kerberos, diags)
+	s.readClientCertificate(&c.winrm, client, clientFrom, diags)
+	s.needs(c.winrm, diags)
 	if c.winrm.InsecureSkipVerify && c.winrm.HTTPS {
 		diags.AddAttributeWarning(s.place(insecureFrom, "insecure_skip_verify"), "Certificate not verified",
-			fmt.Sprintf("The certificate of the host %s is not verified: whoever stands between can read the password. Trust its authority with ca_cert or ca_file instead.", s.named))
+			fmt.Sprintf("The certificate of the host %s is not verified: whoever stands between can read and change everything that is sent, with basic authentication the password too. "+
+				"Trust its authority with ca_cert or ca_file instead.", s.named))
 	}
 	c.winrm.CACert = s.pem(caCert, caFile, caFrom, diags)
+	if diags.ErrorsCount() == before {
+		s.check(c.winrm, map[string]path.Path{
+			winrm.FieldAuth: s.place(authFrom, "auth"), winrm.FieldKerberos: s.place(kerberosFrom, "kerberos"),
+			winrm.FieldClientCertificate: s.place(clientFrom, clientAttribute(client)), "": s.place(httpsFrom, "https"),
+		}, diags)
+	}
 	return c
 }
 

@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -11,9 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/hyperv"
-	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/powershell"
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/powershell/wire"
-	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/winrm"
 )
 
 // failed says what could not be done: "Unable to <verb> <thing>".
@@ -98,6 +95,9 @@ func explain(what failed, err error) (detail, attribute string) {
 	if e.Err != nil {
 		add("Error: ", e.Err.Error())
 	}
+	for _, line := range contactLines(err) {
+		add(line[0], line[1])
+	}
 	add("Cause: ", cause)
 	add("Next: ", fix)
 	return strings.Join(lines, "\n"), e.Attribute
@@ -147,82 +147,6 @@ func kindAdvice(k hyperv.Kind) string {
 		return "Look at the host for what it is still doing, then apply again; raise the timeout if it only needs longer."
 	}
 	return ""
-}
-
-// transportAdvice explains errors of the way to the host.
-func transportAdvice(err error) (cause, fix string) {
-	var (
-		auth   *winrm.AuthError
-		cert   *winrm.CertificateError
-		net    *winrm.NetError
-		http   *winrm.HTTPError
-		config *winrm.ConfigError
-		lost   *powershell.LostError
-	)
-	switch {
-	case errors.As(err, &auth):
-		return authAdvice(auth)
-	case errors.As(err, &cert):
-		return certificateAdvice(cert)
-	case errors.As(err, &config):
-		return "The provider's configuration of this host cannot work.", "Correct it in hosts of the provider."
-	case winrm.IsFault(err, winrm.CodeAccessDenied):
-		return "The user may not use Windows Remote Management.", "Use a member of the host's Administrators group; for a local user, check LocalAccountTokenFilterPolicy."
-	case winrm.IsFault(err, winrm.CodeMaxShells, winrm.CodeMaxOperations):
-		return "The user has too many shells open on the host, of this or of other programs.", "Wait until they time out, lower max_sessions, or raise MaxShellsPerUser on the host."
-	case errors.As(err, &http):
-		return "Something answers at this address that is not Windows Remote Management.", "Check address, port and https of the host; a proxy may be in between."
-	case errors.As(err, &lost) && lost.Started:
-		return "The session was lost while the change may have been running.", "Plan again: the provider reads what is there and continues from it."
-	case errors.As(err, &net):
-		return netAdvice(net)
-	case errors.As(err, &lost):
-		return "The session on the host was lost before the work began.", "Apply again."
-	case errors.Is(err, context.DeadlineExceeded):
-		return "The time allowed for this operation is over.", "Look at the host for what it is still doing; raise the timeout in the resource's timeouts if it only needs longer."
-	case errors.Is(err, context.Canceled):
-		return "The run was cancelled.", "Plan again: the provider reads what is there and continues from it."
-	}
-	return "", ""
-}
-
-func authAdvice(e *winrm.AuthError) (cause, fix string) {
-	if !e.OffersAuth() {
-		return fmt.Sprintf("The host does not offer %s authentication; no password would be right.", e.Auth),
-			`Allow it on the host (winrm set winrm/config/service/auth @{Basic="true"}), or choose another auth.`
-	}
-	return "User or password is wrong, or the user is disabled.", "Check user and password of the host; basic takes local users only, not those of a domain."
-}
-
-func certificateAdvice(e *winrm.CertificateError) (cause, fix string) {
-	switch e.Problem {
-	case winrm.CertificateUnknownAuthority:
-		if e.CustomCA {
-			return "The host's certificate was not issued by an authority in ca_cert or ca_file.", "Give the certificate of the authority that issued it."
-		}
-		return "The host's certificate is self-signed or issued by an authority that this machine does not trust.", "Give the authority's certificate in ca_cert or ca_file."
-	case winrm.CertificateWrongName:
-		names := ""
-		if e.Certificate != nil {
-			names = fmt.Sprintf(" It is for %s.", quotedList(append([]string{e.Certificate.Subject.CommonName}, e.Certificate.DNSNames...)))
-		}
-		return "The host's certificate is for another name than the address." + names, "Use that name as address, or give it as tls_server_name."
-	}
-	return "The host's certificate has expired, or is not meant for servers.", "Renew the certificate of the host's HTTPS listener."
-}
-
-func netAdvice(e *winrm.NetError) (cause, fix string) {
-	switch {
-	case e.NoSuchName():
-		return "The host's address is a name that does not exist.", "Correct address of the host, or the name service."
-	case e.NotTLS():
-		return "What answers at this port does not speak TLS.", "Check port; an HTTP listener needs https = false and allow_unencrypted = true."
-	case e.TLSRefused():
-		return "The host ended the TLS handshake: it has no TLS version or cipher in common with the provider (TLS 1.2 or later).", "Enable TLS 1.2 on the host."
-	case e.Refused():
-		return "Nothing listens at this address and port.", "Enable Windows Remote Management on the host (winrm quickconfig), check address and port, and the firewall."
-	}
-	return "The host cannot be reached.", "Check that it is on, its address and port, and firewalls in between."
 }
 
 // attributePath reads the path that an error names: a.b, a["key"], a[0].

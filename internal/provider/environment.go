@@ -3,8 +3,11 @@ package provider
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
@@ -22,6 +25,10 @@ const (
 	envInsecureSkipVerify = "HYPERV_INSECURE_SKIP_VERIFY"
 	envAllowUnencrypted   = "HYPERV_ALLOW_UNENCRYPTED"
 	envMaxSessions        = "HYPERV_MAX_SESSIONS"
+	envTLSMinVersion      = "HYPERV_TLS_MIN_VERSION"
+	envClientCertificate  = "HYPERV_CLIENT_CERTIFICATE_FILE"
+	envClientKey          = "HYPERV_CLIENT_KEY_FILE"
+	envKerberos           = "HYPERV_KERBEROS_" // and REALM, KDC, KRB5_CONF, KEYTAB_FILE, CCACHE_FILE, SPN
 	envGuestUser          = "HYPERV_GUEST_USER"
 	envGuestPassword      = "HYPERV_GUEST_PASSWORD"
 )
@@ -69,7 +76,7 @@ func (e environment) connection(diags *diag.Diagnostics) connectionModel {
 	m := connectionModel{
 		Port:               e.number(envPort, 1, 65535, diags),
 		HTTPS:              e.truth(envHTTPS, diags),
-		Auth:               e.text(envAuth),
+		Auth:               e.oneOf(envAuth, authKinds(), diags),
 		User:               e.text(envUser),
 		Password:           e.text(envPassword),
 		CAFile:             e.text(envCAFile),
@@ -78,14 +85,43 @@ func (e environment) connection(diags *diag.Diagnostics) connectionModel {
 		AllowUnencrypted:   e.truth(envAllowUnencrypted, diags),
 		MaxSessions:        e.number(envMaxSessions, 1, maxSessions, diags),
 	}
-	if !m.Auth.IsNull() {
-		known := false
-		for _, kind := range authKinds() {
-			known = known || kind == m.Auth.ValueString()
-		}
-		if !known {
-			diags.AddError("Invalid environment variable "+envAuth, fmt.Sprintf("%s is %q, but must be one of %q. Correct or unset it.", envAuth, m.Auth.ValueString(), authKinds()))
-		}
-	}
+	m.TLSMinVersion = e.oneOf(envTLSMinVersion, tlsVersions(), diags)
+	m.ClientCertificateFile, m.ClientKeyFile = e.text(envClientCertificate), e.text(envClientKey)
+	m.Kerberos = e.kerberos()
 	return m
+}
+
+func (e environment) oneOf(name string, allowed []string, diags *diag.Diagnostics) types.String {
+	v := e.text(name)
+	if !v.IsNull() && !slices.Contains(allowed, v.ValueString()) {
+		diags.AddError("Invalid environment variable "+name, fmt.Sprintf("%s is %q, but must be one of %q. Correct or unset it.", name, v.ValueString(), allowed))
+		return types.StringNull()
+	}
+	return v
+}
+
+// kerberos is set where any of its variables is.
+func (e environment) kerberos() types.Object {
+	values, set := map[string]attr.Value{}, false
+	for name, typ := range kerberosTypes() {
+		v := e.text(envKerberos + strings.ToUpper(name))
+		set = set || !v.IsNull()
+		values[name] = v
+		if typ.Equal(types.StringType) {
+			continue
+		}
+		list := types.ListNull(types.StringType)
+		if !v.IsNull() {
+			var parts []attr.Value
+			for _, part := range strings.Split(v.ValueString(), ",") {
+				parts = append(parts, types.StringValue(strings.TrimSpace(part)))
+			}
+			list = types.ListValueMust(types.StringType, parts)
+		}
+		values[name] = list
+	}
+	if !set {
+		return types.ObjectNull(kerberosTypes())
+	}
+	return types.ObjectValueMust(kerberosTypes(), values)
 }

@@ -60,7 +60,7 @@ func TestIovSwitchLifecycle(t *testing.T) {
 			if got := restarts(l.since(seq))["net_adapter_restart"]; got != x.bounces {
 				t.Errorf("restarts of ports at destroy: %d, want %d", got, x.bounces)
 			}
-			if after := l.state(); after != before {
+			if after := l.settledState(before); after != before {
 				t.Errorf("the lab is not as it was:\n%s", textDiff(before, after))
 			}
 		})
@@ -147,7 +147,7 @@ func TestIovSwitchDestroyOwesItsRestart(t *testing.T) {
 	if n := restarts(l.since(seq))["net_adapter_restart"]; n != 2 {
 		t.Errorf("%d ports restarted, want both", n)
 	}
-	if after := l.state(); after != before {
+	if after := l.settledState(before); after != before {
 		t.Errorf("the lab is not as it was:\n%s", textDiff(before, after))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/hyperv"
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator"
@@ -241,6 +242,19 @@ func (l *testLab) state() string {
 	s, err := l.server.Lab().State()
 	must(l.t, err)
 	return string(s)
+}
+
+// settledState is the state once it is as wanted: a virtual function comes back some milliseconds after a restart.
+// Where it does not become so, it is the state after a while.
+func (l *testLab) settledState(want string) string {
+	l.t.Helper()
+	deadline := time.Now().Add(3 * time.Second)
+	for {
+		if s := l.state(); s == want || time.Now().After(deadline) {
+			return s
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
 }
 
 // metrics are the counters of the doors.

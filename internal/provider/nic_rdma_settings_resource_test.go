@@ -52,7 +52,7 @@ func TestNicRdmaSettingsLifecycle(t *testing.T) {
 	if d := s.apply(nil).errors(); len(d) > 0 {
 		t.Fatal(d)
 	}
-	if after := l.state(); after != before {
+	if after := l.settledState(before); after != before {
 		t.Errorf("the lab is not as it was:\n%s", textDiff(before, after))
 	}
 }
@@ -81,7 +81,7 @@ func TestNicRdmaSettingsRegistry(t *testing.T) {
 	if d := s.apply(nil).errors(); len(d) > 0 {
 		t.Fatal(d)
 	}
-	if after := l.state(); after != before {
+	if after := l.settledState(before); after != before {
 		t.Errorf("the lab is not as it was:\n%s", textDiff(before, after))
 	}
 }
@@ -149,7 +149,7 @@ func TestNicRdmaSettingsForeignRegistryValue(t *testing.T) {
 	mustApply(t, s, config)
 	s.settled(config)
 	mustApply(t, s, nil)
-	if after := l.state(); after != before {
+	if after := l.settledState(before); after != before {
 		t.Errorf("the lab is not as it was:\n%s", textDiff(before, after))
 	}
 }

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"maps"
 	"regexp"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
@@ -12,8 +13,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-
-	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/winrm"
 )
 
 // maxSessions bounds max_sessions: a host takes 30 shells of one user by default, and several runs of
@@ -39,8 +38,11 @@ type connectionModel struct {
 	CAFile             types.String `tfsdk:"ca_file"`
 	TLSServerName      types.String `tfsdk:"tls_server_name"`
 	InsecureSkipVerify types.Bool   `tfsdk:"insecure_skip_verify"`
+	TLSMinVersion      types.String `tfsdk:"tls_min_version"`
 	AllowUnencrypted   types.Bool   `tfsdk:"allow_unencrypted"`
 	MaxSessions        types.Int64  `tfsdk:"max_sessions"`
+	Kerberos           types.Object `tfsdk:"kerberos"`
+	clientCertificateModel
 }
 
 type hostModel struct {
@@ -119,7 +121,7 @@ func (p *hypervProvider) Schema(_ context.Context, _ provider.SchemaRequest, res
 
 // connectionAttributes are the attributes that exist for each host and as defaults at the top level.
 func connectionAttributes(intro string) map[string]schema.Attribute {
-	return map[string]schema.Attribute{
+	attributes := map[string]schema.Attribute{
 		"port": schema.Int64Attribute{
 			Optional:            true,
 			MarkdownDescription: intro + "TCP port of WinRM, 1 to 65535. Default: 5986, with `https = false` 5985. Environment: `HYPERV_PORT`.",
@@ -127,22 +129,7 @@ func connectionAttributes(intro string) map[string]schema.Attribute {
 		},
 		"https": schema.BoolAttribute{
 			Optional:            true,
-			MarkdownDescription: intro + "Speak HTTPS with the host. Default: true. Environment: `HYPERV_HTTPS`.",
-		},
-		"auth": schema.StringAttribute{
-			Optional:            true,
-			MarkdownDescription: intro + "Kind of authentication: `basic` (also the default), which a host must allow (`winrm set winrm/config/service/auth @{Basic=\"true\"}`). Environment: `HYPERV_AUTH`.",
-			Validators:          []validator.String{stringvalidator.OneOf(authKinds()...)},
-		},
-		"user": schema.StringAttribute{
-			Optional:            true,
-			MarkdownDescription: intro + "User on the host, a member of its Administrators group. Environment: `HYPERV_USER`.",
-			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
-		},
-		"password": schema.StringAttribute{
-			Optional:            true,
-			Sensitive:           true,
-			MarkdownDescription: intro + "Password of the user. It is never in the state; a literal or an ordinary variable stands in saved plans, an ephemeral variable does not. Environment: `HYPERV_PASSWORD`.",
+			MarkdownDescription: intro + "Speak HTTPS with the host. Over HTTP only `ntlm` is possible, which seals every message. Default: true. Environment: `HYPERV_HTTPS`.",
 		},
 		"ca_cert": schema.StringAttribute{
 			Optional:            true,
@@ -162,9 +149,16 @@ func connectionAttributes(intro string) map[string]schema.Attribute {
 			MarkdownDescription: intro + "Name that the host's certificate must carry. Default: the address. Environment: `HYPERV_TLS_SERVER_NAME`.",
 			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
 		},
+		"tls_min_version": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: intro + "Lowest TLS version to accept, `1.2` or `1.3`. Default: `1.2`. A client certificate is shown with TLS 1.2 unless this is `1.3`, " +
+				"and then the host must ask for it in the first handshake (see the guide [Connect a host](guides/connect-a-host.md)). Environment: `HYPERV_TLS_MIN_VERSION`.",
+			Validators: []validator.String{stringvalidator.OneOf(tlsVersions()...)},
+		},
 		"insecure_skip_verify": schema.BoolAttribute{
-			Optional:            true,
-			MarkdownDescription: intro + "Accept any certificate: whoever stands between you and the host can read the password. Default: false. Environment: `HYPERV_INSECURE_SKIP_VERIFY`.",
+			Optional: true,
+			MarkdownDescription: intro + "Accept any certificate: whoever stands between you and the host can read and change everything, with `basic` the password too. " +
+				"`auto` then never chooses `basic`. Default: false. Environment: `HYPERV_INSECURE_SKIP_VERIFY`.",
 		},
 		"allow_unencrypted": schema.BoolAttribute{
 			Optional:            true,
@@ -176,10 +170,9 @@ func connectionAttributes(intro string) map[string]schema.Attribute {
 			Validators:          []validator.Int64{int64validator.Between(1, maxSessions)},
 		},
 	}
+	maps.Copy(attributes, authenticationAttributes(intro))
+	return attributes
 }
-
-// authKinds are the kinds of authentication that exist.
-func authKinds() []string { return []string{winrm.AuthBasic} }
 
 // bareAddress is a DNS name or an IP address; an IPv6 address has more than one colon.
 const bareAddress = `^[^:/]+$|^[0-9A-Fa-f.]*:[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*(%.*)?$`

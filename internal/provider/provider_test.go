@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+
+	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator/door"
 )
 
 func TestSchemaDescriptions(t *testing.T) {
@@ -44,7 +46,7 @@ func TestPasswordsAreSensitive(t *testing.T) {
 	var walk func(at string, attributes []namedAttribute)
 	walk = func(at string, attributes []namedAttribute) {
 		for _, a := range attributes {
-			if strings.Contains(a.name, "password") {
+			if strings.Contains(a.name, "password") || a.name == "client_key" {
 				found++
 				if !a.sensitive {
 					t.Errorf("%s.%s is not sensitive", at, a.name)
@@ -54,8 +56,8 @@ func TestPasswordsAreSensitive(t *testing.T) {
 		}
 	}
 	walk("provider", attributesOf(h.schema.Provider.Block.Attributes))
-	if found != 3 {
-		t.Errorf("the provider has %d passwords, not 3: for all hosts, of a host, of a guest", found)
+	if found != 5 {
+		t.Errorf("the provider has %d secrets, not 5: password and key for all hosts and of a host, password of a guest", found)
 	}
 	for name, s := range h.schema.ResourceSchemas {
 		found = 0
@@ -76,6 +78,7 @@ func TestConfigure(t *testing.T) {
 		}
 		return object{"hosts": object{"hv1": h}}
 	}
+	pair := clientPair(t)
 	tests := []struct {
 		name     string
 		config   object
@@ -93,16 +96,38 @@ func TestConfigure(t *testing.T) {
 		{"port too large", host(object{"port": 65536}), []string{`port(.|\n)*between 1 and 65535(.|\n)*65536`}, nil},
 		{"port zero", object{"port": 0}, []string{`port(.|\n)*between 1 and 65535`}, nil},
 		{"too many sessions", host(object{"max_sessions": 11}), []string{`max_sessions(.|\n)*between 1 and 10(.|\n)*11`}, nil},
-		{"authentication that does not exist", host(object{"auth": "ntlm"}), []string{`auth(.|\n)*one of: \["basic"\](.|\n)*ntlm`}, nil},
+		{"authentication that does not exist", host(object{"auth": "telepathy"}), []string{`auth(.|\n)*one of: \["basic" "ntlm" "kerberos" "certificate" "auto"\](.|\n)*telepathy`}, nil},
 		{"both kinds of CA", host(object{"ca_file": ca, "ca_cert": certificate(t)}), []string{`ca_cert(.|\n)*ca_file`}, nil},
 		{"CA certificate", host(object{"ca_cert": certificate(t)}), nil, nil},
 		{"CA certificate that is none", host(object{"ca_cert": "x"}), []string{`"ca_cert"(.|\n)*Invalid certificates(.|\n)*PEM`}, nil},
 		{"CA file that is none", host(object{"ca_file": noCA}), []string{`"ca_file"(.|\n)*Invalid certificates(.|\n)*no.pem(.|\n)*PEM`}, nil},
 		{"CA file that is missing", host(object{"ca_file": "/missing/ca.pem"}), []string{`"ca_file"(.|\n)*/missing/ca.pem(.|\n)*Correct the path`}, nil},
 		{"bad CA file as default, not used", object{"ca_file": "/missing/ca.pem", "hosts": object{"hv1": object{"user": "u", "password": "p", "ca_cert": certificate(t)}}}, nil, nil},
-		{"HTTP without opt-in", host(object{"https": false}), []string{`"https"(.|\n)*"hv1"(.|\n)*allow_unencrypted = true`}, nil},
-		{"HTTP by default without opt-in", object{"https": false, "hosts": object{"hv1": object{"user": "u", "password": "p"}}}, []string{`^ERROR at AttributeName\("https"\)`}, nil},
-		{"HTTP with opt-in", host(object{"https": false, "allow_unencrypted": true}), nil, nil},
+		{"Basic over HTTP without opt-in", host(object{"https": false, "auth": "basic"}), []string{`"https"(.|\n)*"hv1"(.|\n)*allow_unencrypted = true`}, nil},
+		{"Basic over HTTP by default without opt-in", object{"https": false, "auth": "basic", "hosts": object{"hv1": object{"user": "u", "password": "p"}}}, []string{`^ERROR at AttributeName\("https"\)`}, nil},
+		{"Basic over HTTP with opt-in", host(object{"https": false, "auth": "basic", "allow_unencrypted": true}), nil, nil},
+		{"HTTP, sealed", host(object{"https": false}), nil, nil},
+		{"NTLM over HTTP", host(object{"https": false, "auth": "ntlm"}), nil, nil},
+		{"Kerberos over HTTP", host(object{"https": false, "auth": "kerberos", "kerberos": object{"realm": "R"}}), []string{`"https"(.|\n)*Kerberos over HTTP(.|\n)*auth = "ntlm"`}, nil},
+		{"Kerberos over HTTP, by auto", host(object{"https": false, "kerberos": object{"realm": "R"}}), []string{`"https"(.|\n)*Kerberos over HTTP`}, nil},
+		{"client certificate over HTTP", host(object{"https": false, "auth": "certificate", "client_certificate": pair[0], "client_key": pair[1]}), []string{`"https"(.|\n)*Client certificate over HTTP`}, nil},
+		{"TLS version", host(object{"tls_min_version": "1.3"}), nil, nil},
+		{"TLS version that is too old", host(object{"tls_min_version": "1.1"}), []string{`tls_min_version(.|\n)*one of: \["1.2" "1.3"\]`}, nil},
+		{"Kerberos with a password", host(object{"address": "hv1.lab.example", "auth": "kerberos", "kerberos": object{"realm": "R", "kdc": list{"dc1", "dc2:89"}}}), nil, nil},
+		{"Kerberos to an IP address", host(object{"auth": "kerberos", "kerberos": object{"realm": "R"}}), []string{`"kerberos"(.|\n)*DNS name`}, nil},
+		{"Kerberos to an IP address by another name", host(object{"auth": "kerberos", "kerberos": object{"realm": "R", "spn": "HTTP/hv1"}}), nil, nil},
+		{"Kerberos without password", object{"hosts": object{"hv1": object{"auth": "kerberos", "user": "u"}}}, []string{`"password"(.|\n)*keytab or credential cache`}, nil},
+		{"Kerberos with a keytab that is missing", object{"hosts": object{"hv1": object{"user": "u", "kerberos": object{"realm": "R", "keytab_file": "/missing"}}}}, []string{`"hv1"(.|\n)*"kerberos"(.|\n)*/missing`}, nil},
+		{"Kerberos with a bad keytab by default", object{"user": "u", "kerberos": object{"realm": "R", "keytab_file": noCA}, "hosts": object{"hv1": object{}}}, []string{`^ERROR at AttributeName\("kerberos"\)`}, nil},
+		{"Kerberos with two configurations", host(object{"kerberos": object{"kdc": list{"a"}, "krb5_conf": "b"}}), []string{`kdc(.|\n)*krb5_conf`}, nil},
+		{"Kerberos with two credentials", host(object{"kerberos": object{"keytab_file": "a", "ccache_file": "b"}}), []string{`keytab_file(.|\n)*ccache_file`}, nil},
+		{"client certificate", object{"hosts": object{"hv1": object{"client_certificate": pair[0], "client_key": pair[1]}}}, nil, nil},
+		{"client certificate and no key", object{"hosts": object{"hv1": object{"auth": "certificate", "client_certificate": pair[0]}}}, []string{`"client_key_file"(.|\n)*HYPERV_CLIENT_KEY_FILE`}, nil},
+		{"key and no client certificate", object{"hosts": object{"hv1": object{"auth": "certificate", "client_key": pair[1]}}}, []string{`"client_certificate_file"(.|\n)*HYPERV_CLIENT_CERTIFICATE_FILE`}, nil},
+		{"client certificate that is none", host(object{"client_certificate": "x", "client_key": pair[1]}), []string{`"client_certificate"(.|\n)*Invalid client certificate(.|\n)*PEM`}, nil},
+		{"client certificate that is missing", host(object{"client_certificate_file": "/missing.pem", "client_key": pair[1]}), []string{`"client_certificate_file"(.|\n)*/missing.pem`}, nil},
+		{"client certificate twice", host(object{"client_certificate": "x", "client_certificate_file": "y"}), []string{`client_certificate(.|\n)*client_certificate_file`}, nil},
+		{"a Kerberos realm unknown", host(object{"kerberos": object{"realm": unknown}}), nil, []string{`not known yet`}},
 		{"no verification", host(object{"insecure_skip_verify": true}), nil, []string{`"insecure_skip_verify"(.|\n)*"hv1"(.|\n)*ca_cert`}},
 		{"no user", object{"hosts": object{"hv1": object{"password": "p"}}}, []string{`"user"(.|\n)*"hv1"(.|\n)*HYPERV_USER`}, nil},
 		{"no password", object{"hosts": object{"hv1": object{"user": "u"}}}, []string{`"password"(.|\n)*"hv1"(.|\n)*HYPERV_PASSWORD`}, nil},
@@ -159,6 +184,16 @@ func certificate(t testing.TB) string {
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	must(t, err)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+}
+
+// clientPair is a client certificate and its key in PEM form.
+func clientPair(t testing.TB) [2]string {
+	t.Helper()
+	authority, err := door.NewAuthority()
+	must(t, err)
+	cert, key, err := authority.ClientCertificate("user@localhost")
+	must(t, err)
+	return [2]string{string(cert), string(key)}
 }
 
 func TestAccProviderStarts(t *testing.T) {

@@ -85,7 +85,7 @@ resource "hyperv_guest_rdma_enablement" "x" {
 			ExpectError: regexp.MustCompile(`facts\.md\s+52`),
 		},
 	)
-	if after := l.state(); after != before {
+	if after := l.settledState(before); after != before {
 		t.Errorf("the lab is not as it was:\n%s", textDiff(before, after))
 	}
 }

@@ -128,7 +128,7 @@ func TestVMChain(t *testing.T) {
 					t.Fatalf("destroy of %s: %s", i.typ, d)
 				}
 			}
-			if after := l.state(); after != before {
+			if after := l.settledState(before); after != before {
 				t.Errorf("the lab is not as it was:\n%s", textDiff(before, after))
 			}
 		})

@@ -142,7 +142,7 @@ func TestVMNetworkAdapterRdmaUnknowns(t *testing.T) {
 		r := l.harness("hv1").resource(rdmaType)
 		config := object{"vm_name": "vm1", "vm_network_adapter_name": "R", "iov_weight": 100, "rdma_weight": 100, "restart_policy": "manual"}
 		mustFail(t, r, config, "facts.md 45", "restart_policy", "manual")
-		if after := l.state(); after != before {
+		if after := l.settledState(before); after != before {
 			t.Errorf("the lab is not as it was:\n%s", textDiff(before, after))
 		}
 		l.cmdlet("hv1", "host", "Stop-VM", object{"Name": "vm1", "TurnOff": true})

@@ -48,7 +48,7 @@ func TestVMNetworkAdapterInPlace(t *testing.T) {
 		})
 	}
 	mustApply(t, a, nil)
-	if after := l.state(); after != before {
+	if after := l.settledState(before); after != before {
 		t.Errorf("the lab is not as it was:\n%s", textDiff(before, after))
 	}
 }
@@ -200,7 +200,7 @@ func TestVMNetworkAdapterCreateIsUndone(t *testing.T) {
 			a := h.resource(adapterType)
 			l.fault(rule)
 			mustFail(t, a, config)
-			if after := l.state(); after != before {
+			if after := l.settledState(before); after != before {
 				t.Errorf("the lab is not as it was:\n%s", textDiff(before, after))
 			}
 			mustApply(t, a, config)

@@ -26,13 +26,14 @@ type model struct {
 func (m *model) Invoke(inv cmdlet.Invocation) cmdlet.Output {
 	m.count(inv)
 	rule := m.server.rules.Cmdlet(inv.Host, inv.Cmdlet, func(object string) bool { return mentions(inv.Parameters, strings.ToLower(object)) })
-	if rule != nil && rule.Effect == door.DropBefore {
-		m.server.interrupt(inv.Host, rule.Effect)
+	before := rule != nil && (rule.Effect == door.DropBefore || rule.Effect == door.Blackout)
+	if before {
+		m.server.interrupt(inv.Host, *rule)
 	}
 	out := m.Lab.Invoke(inv)
 	m.follow(inv.Cmdlet)
-	if rule != nil && rule.Effect != door.DropBefore {
-		m.server.interrupt(inv.Host, rule.Effect)
+	if rule != nil && !before {
+		m.server.interrupt(inv.Host, *rule)
 	}
 	return out
 }
@@ -56,26 +57,28 @@ func (m *model) follow(name string) {
 	for _, e := range events {
 		switch e.Event {
 		case "session_drop":
-			m.server.interrupt(e.Host, door.DropAfter)
+			m.server.interrupt(e.Host, door.Rule{Effect: door.DropAfter})
 		case "host_restart":
-			m.server.interrupt(e.Host, door.KillShell)
+			m.server.interrupt(e.Host, door.Rule{Effect: door.KillShell})
 		}
 	}
 }
 
 // interrupt applies an effect to everything that is open to a host.
-func (s *Server) interrupt(name string, effect door.Effect) {
+func (s *Server) interrupt(name string, rule door.Rule) {
 	h := s.host(name)
 	if h == nil {
 		return
 	}
-	switch effect {
+	switch rule.Effect {
 	case door.DropBefore, door.DropAfter:
 		h.door.Disconnect()
 	case door.KillShell:
 		h.door.KillShells()
 	case door.KillProcess:
 		h.door.KillProcesses()
+	case door.Blackout:
+		h.door.BlackOut(rule.Duration())
 	}
 }
 

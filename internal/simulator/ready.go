@@ -9,7 +9,8 @@ type Ready struct {
 	GuestCredential *Credential `json:"guest_credential,omitempty"`
 }
 
-// ReadyHost is one host. A port that is not open is 0; CAFile is "" without HTTPS.
+// ReadyHost is one host. A port that is not open is 0; CAFile is "" without HTTPS. The client certificate is there
+// where the host takes one.
 type ReadyHost struct {
 	Name      string `json:"name"`
 	Address   string `json:"address"`
@@ -18,6 +19,9 @@ type ReadyHost struct {
 	Username  string `json:"username"`
 	Password  string `json:"password"`
 	CAFile    string `json:"ca_file"`
+
+	ClientCertificateFile string `json:"client_certificate_file,omitempty"`
+	ClientKeyFile         string `json:"client_key_file,omitempty"`
 }
 
 // Credential logs on to the guests of the lab.

@@ -145,8 +145,9 @@ func (s *Server) openHost(name, ip string, starter process.Starter, o Options, a
 		return err
 	}
 	cfg := door.Config{Host: name, IP: ip, Starter: starter, Limits: o.Limits, Rules: s.rules, Log: o.Log}
-	if listener.Basic {
-		cfg.Authenticators = append(cfg.Authenticators, door.Basic{Username: login.Username, Password: login.Password, AllowUnencrypted: listener.AllowUnencrypted})
+	ready := ReadyHost{Name: name, Address: ip, Username: login.Username, Password: login.Password, CAFile: caFile}
+	if cfg.Authenticators, err = authenticators(name, login, listener); err != nil {
+		return fmt.Errorf("host %s: %w", name, err)
 	}
 	if authority != nil {
 		cert, err := authority.Certificate(name, ip)
@@ -155,14 +156,20 @@ func (s *Server) openHost(name, ip string, starter process.Starter, o Options, a
 		}
 		cfg.Certificate = &cert
 	}
+	if authority != nil && listener.Certificate {
+		a, err := s.clientCertificate(authority, login.Username, &ready)
+		if err != nil {
+			return fmt.Errorf("host %s: %w", name, err)
+		}
+		cfg.Authenticators = append(cfg.Authenticators, a)
+	}
 	d, err := door.Open(cfg)
 	if err != nil {
 		return err
 	}
 	s.hosts = append(s.hosts, &host{name, d})
-	s.ready.Hosts = append(s.ready.Hosts, ReadyHost{
-		Name: name, Address: ip, HTTPPort: d.HTTPPort(), HTTPSPort: d.HTTPSPort(), Username: login.Username, Password: login.Password, CAFile: caFile,
-	})
+	ready.HTTPPort, ready.HTTPSPort = d.HTTPPort(), d.HTTPSPort()
+	s.ready.Hosts = append(s.ready.Hosts, ready)
 	return nil
 }
 

@@ -310,6 +310,9 @@ func TestFaultsThatClientsSurvive(t *testing.T) {
 		`{"cmdlet":"Get-VM","effect":"drop_before"}`,
 		`{"cmdlet":"get-vm","effect":"drop_after","delay_ms":20}`,
 		`{"cmdlet":"Get-VM","effect":"delay","delay_ms":20}`,
+		`{"cmdlet":"Get-VM","effect":"blackout","delay_ms":20,"duration_ms":300}`,
+		`{"operation":"Receive","effect":"blackout","duration_ms":300}`,
+		`{"operation":"Send","effect":"503","duration_ms":100}`,
 	} {
 		t.Run(rule, func(t *testing.T) {
 			b := start(t, nil)

@@ -16,7 +16,23 @@ import (
 )
 
 // Kinds of authentication, for Config.Auth.
-const AuthBasic = "basic"
+const (
+	// AuthBasic sends the password with every message, inside TLS.
+	AuthBasic = "basic"
+	// AuthNTLM is NTLMv2: over HTTPS bound to the host's certificate, over HTTP with sealed messages.
+	AuthNTLM = "ntlm"
+	// AuthKerberos is Kerberos over HTTPS, bound to the host's certificate.
+	AuthKerberos = "kerberos"
+	// AuthCertificate is a client certificate that the host maps to a user, over HTTPS.
+	AuthCertificate = "certificate"
+	// AuthAuto is the safest of these that the host offers and that there are credentials for.
+	AuthAuto = "auto"
+)
+
+// AuthKinds lists them.
+func AuthKinds() []string {
+	return []string{AuthBasic, AuthNTLM, AuthKerberos, AuthCertificate, AuthAuto}
+}
 
 // Ports of the WinRM service.
 const (
@@ -46,9 +62,16 @@ type Config struct {
 	// ServerName is the name to expect in the certificate; Address unless given.
 	ServerName string
 
-	// Auth is AuthBasic, which is also the default.
+	// MinTLS is tls.VersionTLS12, which is also the default, or tls.VersionTLS13.
+	MinTLS uint16
+
+	// Auth is one of the kinds; AuthBasic unless given.
 	Auth           string
 	User, Password string
+	// ClientCert and ClientKey are PEM texts, for AuthCertificate; AuthAuto then means it.
+	ClientCert, ClientKey []byte
+	// Kerberos is for AuthKerberos; with it, AuthAuto means Kerberos.
+	Kerberos *KerberosConfig
 	// AllowUnencrypted permits Basic over HTTP, which shows the password and all data to the network.
 	AllowUnencrypted bool
 
@@ -67,9 +90,22 @@ type Config struct {
 	// unless given.
 	ContactBudget time.Duration
 
+	// ReturnGrace is how long after the network was lost an answer does not count that refuses credentials which
+	// were good before, or that is no WS-Management message. 30 s.
+	ReturnGrace time.Duration
+
 	// Log gets what a person who looks for the cause of a delay wants to know. No secrets, no data.
 	Log func(ctx context.Context, message string, fields map[string]any)
+
+	shared *shared // see Shared
 }
+
+// Fields that a ConfigError of authentication names.
+const (
+	FieldAuth              = "authentication"
+	FieldKerberos          = "Kerberos"
+	FieldClientCertificate = "client certificate"
+)
 
 // ConfigError is a Config that cannot work.
 type ConfigError struct {
@@ -80,18 +116,36 @@ type ConfigError struct {
 func (e *ConfigError) Error() string { return fmt.Sprintf("WinRM %s: %v", e.Field, e.Err) }
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// ErrUnencrypted is the cause of a ConfigError for Basic over HTTP without AllowUnencrypted.
-var ErrUnencrypted = errors.New("basic authentication over HTTP sends the password and all data unencrypted; use HTTPS, or allow it explicitly")
+// Causes of a ConfigError of FieldAuth.
+var (
+	// ErrUnencrypted is Basic over HTTP without AllowUnencrypted.
+	ErrUnencrypted = errors.New("basic authentication over HTTP sends the password and all data unencrypted; use HTTPS, or allow it explicitly")
+	// ErrKerberosHTTP is Kerberos over HTTP.
+	ErrKerberosHTTP = errors.New("kerberos over HTTP is not supported: messages would have to be sealed with Kerberos keys, and unsealed they are never sent; use HTTPS, or NTLM")
+	// ErrCertificateHTTP is a client certificate without TLS.
+	ErrCertificateHTTP = errors.New("a client certificate is part of TLS; use HTTPS")
+)
+
+// Check says whether the configuration can work, as far as that can be told without contact to the host.
+func (c Config) Check() error {
+	_, err := NewTransport(c)
+	return err
+}
 
 // withDefaults fills in defaults and checks the rest.
 func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Auth, AuthBasic)
+	setDefault(&c.MinTLS, tls.VersionTLS12)
+	if c.shared == nil {
+		c = c.Shared()
+	}
 	setDefault(&c.OperationTimeout, 20*time.Second)
 	setDefault(&c.AnswerGrace, 10*time.Second)
 	setDefault(&c.ConnectTimeout, 10*time.Second)
 	setDefault(&c.EnvelopeSize, defaultEnvelopeSize)
 	setDefault(&c.RetryBudget, 3*time.Minute)
 	setDefault(&c.ContactBudget, c.RetryBudget)
+	setDefault(&c.ReturnGrace, 30*time.Second)
 	if c.HTTPS {
 		setDefault(&c.Port, DefaultPortHTTPS)
 	} else {
@@ -115,10 +169,14 @@ func (c Config) withDefaults() (Config, error) {
 		return c, &ConfigError{"retry budget", fmt.Errorf("%v is negative", c.RetryBudget)}
 	case c.ContactBudget < 0:
 		return c, &ConfigError{"contact budget", fmt.Errorf("%v is negative", c.ContactBudget)}
+	case c.ReturnGrace < 0:
+		return c, &ConfigError{"return grace", fmt.Errorf("%v is negative", c.ReturnGrace)}
 	case c.EnvelopeSize < minEnvelopeSize:
 		return c, &ConfigError{"envelope size", fmt.Errorf("%d is less than %d", c.EnvelopeSize, minEnvelopeSize)}
+	case c.MinTLS != tls.VersionTLS12 && c.MinTLS != tls.VersionTLS13:
+		return c, &ConfigError{"minimum TLS version", errors.New("is neither 1.2 nor 1.3")}
 	}
-	return c, nil
+	return c, c.checkAuth()
 }
 
 func setDefault[T comparable](field *T, value T) {
@@ -138,7 +196,7 @@ func (c Config) url() string {
 
 func (c Config) tlsConfig() (*tls.Config, error) {
 	t := &tls.Config{
-		MinVersion:         tls.VersionTLS12,
+		MinVersion:         c.MinTLS,
 		ServerName:         c.ServerName,
 		InsecureSkipVerify: c.InsecureSkipVerify, //nolint:gosec // the user's explicit choice
 	}

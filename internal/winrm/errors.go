@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"strings"
 	"syscall"
 	"time"
@@ -77,6 +78,15 @@ func (e *HTTPError) Error() string {
 	return fmt.Sprintf("%s answered with HTTP status %d and no WS-Management message", e.URL, e.Status)
 }
 
+// fromBetween says whether the answer may come from something that had passed the request on.
+func (e *HTTPError) fromBetween() bool {
+	switch e.Status {
+	case http.StatusOK, http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
 // AuthError is 401: the service does not accept the user, the password or the kind of authentication.
 type AuthError struct {
 	URL     string
@@ -87,20 +97,54 @@ type AuthError struct {
 }
 
 func (e *AuthError) Error() string {
-	return fmt.Sprintf("%s rejected user %q with %s authentication (401); it offers %s",
-		e.URL, e.User, e.Auth, strings.Join(append([]string(nil), e.Offered...), ", "))
+	offered := "nothing"
+	if len(e.Offered) > 0 {
+		offered = strings.Join(e.Offered, ", ")
+	}
+	return fmt.Sprintf("%s rejected user %q with %s authentication (401); it offers %s", e.URL, e.User, e.Auth, offered)
 }
 
-// OffersAuth says whether the service offers the scheme that the kind of authentication needs.
-// If not, no password would be right.
+// OffersAuth says whether the service offers a scheme that the kind of authentication needs.
+// If not, no password would be right. A client certificate needs none; AuthAuto found none.
 func (e *AuthError) OffersAuth() bool {
-	for _, scheme := range e.Offered {
-		if strings.EqualFold(scheme, e.Auth) {
-			return true
-		}
-	}
-	return false
+	return e.Auth == AuthCertificate || offers(e.Offered, e.Auth)
 }
+
+// ClientCertificateError is a host that never asked for the client certificate, and then refused the
+// request. Status is 0 where it closed the connection.
+type ClientCertificateError struct {
+	URL        string
+	TLSVersion uint16
+	Status     int
+	Err        error
+}
+
+func (e *ClientCertificateError) Error() string {
+	text := fmt.Sprintf("%s did not ask for the client certificate", e.URL)
+	if e.TLSVersion == tls.VersionTLS13 {
+		text += "; with TLS 1.3 it can do so only in the first handshake"
+	}
+	if e.Status != 0 {
+		text += fmt.Sprintf(" (HTTP status %d)", e.Status)
+	}
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+func (e *ClientCertificateError) Unwrap() error { return e.Err }
+
+// SecurityError is a host, or somebody in between, that does not keep to what makes the authentication safe.
+// Nothing that matters was sent, or nothing that came was believed.
+type SecurityError struct {
+	URL, Auth string
+	Err       error
+}
+
+func (e *SecurityError) Error() string {
+	return fmt.Sprintf("%s authentication with %s was broken off: %v", e.Auth, e.URL, e.Err)
+}
+func (e *SecurityError) Unwrap() error { return e.Err }
 
 // CertificateProblem is what is wrong with a host's certificate.
 type CertificateProblem string
@@ -166,7 +210,9 @@ type OpError struct {
 	Elapsed time.Duration
 	// Sent is true if any try may have been carried out by the service.
 	Sent bool
-	Err  error
+	// Contact is what was known of the way to the host.
+	Contact Contact
+	Err     error
 }
 
 func (e *OpError) Error() string {

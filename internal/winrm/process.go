@@ -9,8 +9,12 @@ import (
 	"github.com/masterzen/winrm"
 )
 
-// cleanUpTime bounds the removal of a shell that is of no more use.
-const cleanUpTime = 10 * time.Second
+const (
+	// cleanUpTime bounds the removal of a shell that is of no more use.
+	cleanUpTime = 10 * time.Second
+	// signalTime bounds the request that ends a process ahead of its shell.
+	signalTime = 2 * time.Second
+)
 
 // Process is one command in one shell of its own. It is half duplex: one method at a time.
 type Process struct {
@@ -23,6 +27,8 @@ type Process struct {
 // Start opens a shell and starts a command line in it, through cmd.exe. Errors are *OpError.
 func Start(ctx context.Context, t *Transport, commandLine string) (*Process, error) {
 	begun, restarted := time.Now(), false
+	t.until = begun.Add(t.cfg.RetryBudget)
+	defer func() { t.until = time.Time{} }()
 	for {
 		p := &Process{t: t, par: parameters(t.cfg)}
 		result, err := p.start(ctx, commandLine)
@@ -54,14 +60,14 @@ func (p *Process) start(ctx context.Context, commandLine string) (verdict, error
 		return result.verdict, err
 	}
 	if p.shell, err = parseID(winrm.ParseOpenShellResponse(result.body)); err != nil {
-		return fail, &OpError{Op: OpCreate, Tries: 1, Err: err}
+		return fail, &OpError{Op: OpCreate, Tries: 1, Contact: p.t.contact(), Err: err}
 	}
 	result, err = p.t.post(ctx, OpCommand, newCommandRequest(p.t.url, p.shell, commandLine, p.par))
 	if err != nil {
 		return result.verdict, err
 	}
 	if p.command, err = parseID(winrm.ParseExecuteCommandResponse(result.body)); err != nil {
-		return fail, &OpError{Op: OpCommand, Tries: 1, Sent: true, Err: err}
+		return fail, &OpError{Op: OpCommand, Tries: 1, Sent: true, Contact: p.t.contact(), Err: err}
 	}
 	return fail, nil
 }
@@ -97,7 +103,7 @@ func (p *Process) Receive(ctx context.Context, stdout, stderr io.Writer) (done b
 	}
 	done, code, err = winrm.ParseSlurpOutputErrResponse(result.body, stdout, stderr)
 	if err != nil {
-		err = &OpError{Op: OpReceive, Tries: 1, Sent: true, Err: err}
+		err = &OpError{Op: OpReceive, Tries: 1, Sent: true, Contact: p.t.contact(), Err: err}
 	}
 	return done, code, result.lost, err
 }
@@ -106,14 +112,26 @@ func (p *Process) Receive(ctx context.Context, stdout, stderr io.Writer) (done b
 func (p *Process) Close(ctx context.Context) error {
 	defer p.t.Reset()
 	if p.command != "" {
-		// Delete ends the process too; Signal only makes it sooner.
-		_, _ = p.t.post(ctx, OpSignal, winrm.NewSignalRequest(p.t.url, p.shell, p.command, p.par))
+		p.terminate(ctx)
 	}
 	if p.shell == "" {
 		return nil
 	}
 	_, err := p.t.post(ctx, OpDelete, winrm.NewDeleteShellRequest(p.t.url, p.shell, p.par))
 	return err
+}
+
+// terminate ends the process. Delete does so too; this only makes it sooner, so it must not use up the time.
+func (p *Process) terminate(ctx context.Context) {
+	limit := signalTime
+	if deadline, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(deadline)/3)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if _, err := p.t.Do(ctx, OpSignal, winrm.NewSignalRequest(p.t.url, p.shell, p.command, p.par)); err != nil {
+		p.t.Reset()
+	}
 }
 
 // discard closes without the caller's cancellation and without telling; the host's idle timeout does

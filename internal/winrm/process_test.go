@@ -260,7 +260,9 @@ func TestClose(t *testing.T) {
 		{"gone already", map[Op][]step{OpSignal: {faulty(CodeInvalidSelectors)}, OpDelete: {faulty(CodeInvalidSelectors)}}, false},
 		{"going", map[Op][]step{OpSignal: {faulty(CodeAborted)}, OpDelete: {faulty(CodeAborted)}}, false},
 		{"dropped", map[Op][]step{OpSignal: {drop}, OpDelete: {drop}}, false},
-		{"refused", map[Op][]step{OpDelete: {faulty(CodeAccessDenied)}}, true},
+		{"refused once", map[Op][]step{OpDelete: {faulty(CodeAccessDenied)}}, false},
+		{"refused", map[Op][]step{OpDelete: {faulty(CodeAccessDenied), faulty(CodeAccessDenied)}}, true},
+		{"Signal without answer", map[Op][]step{OpSignal: {stall}}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -22,6 +22,7 @@ const (
 	againOnce           // the same, but only after the first failure of this kind
 	againQuota          // the same, for at most quotaWait
 	settled             // as good as success
+	settleOnce          // once more, and then as good as success
 	restart             // Create and Command: delete the shell and begin with a new one
 	restartOnce         // the same, but only the first time
 )
@@ -40,7 +41,13 @@ func judge(op Op, err error) verdict {
 	var status *HTTPError
 	var auth *AuthError
 	var fault *Fault
+	var kerberos *KerberosError
 	switch {
+	case errors.As(err, &kerberos):
+		if kerberos.Problem == KerberosUnreachable {
+			return again
+		}
+		return fail
 	case errors.As(err, &network):
 		switch {
 		case network.NotTLS(), network.TLSRefused(), op == OpCreate && network.NoSuchName():
@@ -66,20 +73,33 @@ func judge(op Op, err error) verdict {
 
 	switch fault.Code {
 	case CodeOperationTimeout:
-		if op == OpSend {
+		switch op {
+		case OpSend:
 			return again
-		}
-		if ending {
+		case OpSignal:
 			return settled
+		case OpDelete:
+			return settleOnce
 		}
 	case CodeBusy:
-		if ending {
+		switch {
+		case op == OpSignal:
 			return settled
-		}
-		if !starting {
+		case op == OpDelete:
+			return settleOnce
+		case !starting:
 			return again
 		}
-	case CodeInvalidSelectors, CodeAborted, CodeShellClosed, CodeCommandClosed:
+	case CodeAborted:
+		switch {
+		case op == OpDelete:
+			return settleOnce
+		case ending:
+			return settled
+		case starting:
+			return restart
+		}
+	case CodeInvalidSelectors, CodeShellClosed, CodeCommandClosed:
 		if ending {
 			return settled
 		}
@@ -102,14 +122,24 @@ func judge(op Op, err error) verdict {
 			return restartOnce
 		}
 	}
+	if op == OpDelete {
+		return againOnce // or the shell stays until its idle timeout is over
+	}
 	return fail
 }
 
 // mayHaveRun says whether the service may have carried out a request that gave this error.
 func mayHaveRun(err error) bool {
 	var network *NetError
-	if errors.As(err, &network) {
+	var status *HTTPError
+	var security *SecurityError
+	switch {
+	case errors.As(err, &network):
 		return network.Sent
+	case errors.As(err, &status):
+		return status.fromBetween()
+	case errors.As(err, &security):
+		return true // there was an answer, which is not believed
 	}
 	// Aborted: the input may have been handed over before the process went away.
 	return IsFault(err, CodeOperationTimeout, CodeAborted)
@@ -119,7 +149,8 @@ func mayHaveRun(err error) bool {
 // the connection count: a host that answers is there.
 func (t *Transport) outOfReach(op Op, err error, start time.Time) bool {
 	var network *NetError
-	return op == OpCreate && errors.As(err, &network) && time.Since(start) >= t.cfg.ContactBudget
+	var kerberos *KerberosError
+	return op == OpCreate && (errors.As(err, &network) || errors.As(err, &kerberos)) && time.Since(start) >= t.cfg.ContactBudget
 }
 
 // tried is how posting went.
@@ -137,22 +168,25 @@ func (t *Transport) post(ctx context.Context, op Op, m *soap.SoapMessage) (tried
 	var result tried
 	start, tries, sent, waiting := time.Now(), 0, false, time.Time{}
 	onceUsed := false
+	delays := &delays{ExponentialBackOff: backoff.NewExponentialBackOff()}
+	delays.InitialInterval, delays.Multiplier, delays.MaxInterval = 100*time.Millisecond, 2, min(5*time.Second, t.cfg.ReturnGrace/6)
 
 	attempt := func() (string, error) {
 		tries++
 		result.lost = sent
 		body, err := t.Do(ctx, op, m)
+		t.note(err)
 		if err == nil {
 			return body, nil
 		}
 		sent = sent || mayHaveRun(err) || ctx.Err() != nil
-		result.verdict = judge(op, err)
+		result.verdict, delays.least = t.comingBack(op, err, judge(op, err))
 		switch {
 		case ctx.Err() != nil:
 			result.verdict = fail
 		case result.verdict == again && !t.outOfReach(op, err, start):
 			return "", err
-		case result.verdict == againOnce && !onceUsed:
+		case (result.verdict == againOnce || result.verdict == settleOnce) && !onceUsed:
 			onceUsed = true
 			return "", err
 		case result.verdict == againQuota:
@@ -166,11 +200,9 @@ func (t *Transport) post(ctx context.Context, op Op, m *soap.SoapMessage) (tried
 		return "", backoff.Permanent(err)
 	}
 
-	delays := backoff.NewExponentialBackOff()
-	delays.InitialInterval, delays.Multiplier, delays.MaxInterval = 100*time.Millisecond, 2, 5*time.Second
 	body, err := backoff.Retry(ctx, attempt,
 		backoff.WithBackOff(delays),
-		backoff.WithMaxElapsedTime(t.cfg.RetryBudget),
+		backoff.WithMaxElapsedTime(t.budget()),
 		backoff.WithNotify(func(err error, delay time.Duration) {
 			t.cfg.Log(ctx, "WinRM request failed, trying again", map[string]any{
 				"operation": string(op), "error": err.Error(), "delay": delay.String(), "try": tries,
@@ -182,9 +214,28 @@ func (t *Transport) post(ctx context.Context, op Op, m *soap.SoapMessage) (tried
 		result.body = body
 		return result, nil
 	}
-	if result.verdict == settled {
+	if ctx.Err() == nil && (result.verdict == settled || result.verdict == settleOnce) {
 		return result, nil
 	}
 	t.Reset()
-	return result, &OpError{Op: op, Tries: tries, Elapsed: time.Since(start), Sent: sent, Err: err}
+	return result, &OpError{Op: op, Tries: tries, Elapsed: time.Since(start), Sent: sent, Contact: t.contact(), Err: err}
+}
+
+// budget is how long the next operation may be tried again.
+func (t *Transport) budget() time.Duration {
+	if t.until.IsZero() {
+		return t.cfg.RetryBudget
+	}
+	// 0 would mean without end.
+	return max(min(t.cfg.RetryBudget, time.Until(t.until)), time.Nanosecond)
+}
+
+// delays are exponential, but never less than least.
+type delays struct {
+	*backoff.ExponentialBackOff
+	least time.Duration
+}
+
+func (d *delays) NextBackOff() time.Duration {
+	return max(d.ExponentialBackOff.NextBackOff(), d.least)
 }

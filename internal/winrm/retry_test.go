@@ -11,7 +11,7 @@ import (
 )
 
 func (v verdict) String() string {
-	return [...]string{"fail", "again", "againOnce", "againQuota", "settled", "restart", "restartOnce"}[v]
+	return [...]string{"fail", "again", "againOnce", "againQuota", "settled", "settleOnce", "restart", "restartOnce"}[v]
 }
 
 // The whole table: a row for each error, a column for each operation.
@@ -36,17 +36,17 @@ func TestJudge(t *testing.T) {
 		{"401", &AuthError{}, row(fail, fail, againOnce, againOnce, againOnce, againOnce)},
 		{"413", &HTTPError{Status: 413}, row(fail, fail, fail, fail, fail, fail)},
 		{"404", &HTTPError{Status: 404}, row(fail, fail, fail, fail, fail, fail)},
-		{"operation timeout", fault(CodeOperationTimeout), row(fail, fail, again, fail, settled, settled)},
-		{"busy", fault(CodeBusy), row(fail, fail, again, again, settled, settled)},
+		{"operation timeout", fault(CodeOperationTimeout), row(fail, fail, again, fail, settled, settleOnce)},
+		{"busy", fault(CodeBusy), row(fail, fail, again, again, settled, settleOnce)},
 		{"no such shell", fault(CodeInvalidSelectors), row(restart, restart, fail, fail, settled, settled)},
-		{"aborted", fault(CodeAborted), row(restart, restart, fail, fail, settled, settled)},
+		{"aborted", fault(CodeAborted), row(restart, restart, fail, fail, settled, settleOnce)},
 		{"shell closed", fault(CodeShellClosed), row(restart, restart, fail, fail, settled, settled)},
 		{"command closed", fault(CodeCommandClosed), row(restart, restart, fail, fail, settled, settled)},
-		{"too many shells", fault(CodeMaxShells), row(againQuota, againQuota, fail, fail, fail, fail)},
-		{"too many operations", fault(CodeMaxOperations), row(restartOnce, restartOnce, fail, fail, fail, fail)},
+		{"too many shells", fault(CodeMaxShells), row(againQuota, againQuota, fail, fail, fail, againOnce)},
+		{"too many operations", fault(CodeMaxOperations), row(restartOnce, restartOnce, fail, fail, fail, againOnce)},
 		{"key deleted", fault(CodeKeyDeleted), row(restartOnce, restartOnce, fail, fail, settled, settled)},
-		{"access denied", fault(CodeAccessDenied), row(fail, fail, fail, fail, fail, fail)},
-		{"unknown code", fault(2150858770), row(fail, fail, fail, fail, fail, fail)},
+		{"access denied", fault(CodeAccessDenied), row(fail, fail, fail, fail, fail, againOnce)},
+		{"unknown code", fault(2150858770), row(fail, fail, fail, fail, fail, againOnce)},
 		{"given up", context.Canceled, row(fail, fail, fail, fail, fail, fail)},
 	} {
 		for i, op := range ops {
@@ -73,6 +73,10 @@ func TestMayHaveRun(t *testing.T) {
 		{"no such shell", &Fault{Code: CodeInvalidSelectors}, false},
 		{"503", &HTTPError{Status: 503}, false},
 		{"401", &AuthError{}, false},
+		{"404", &HTTPError{Status: 404}, false},
+		{"a page with 200", &HTTPError{Status: 200}, true},
+		{"bad gateway", &HTTPError{Status: 502}, true},
+		{"an answer that is not believed", &SecurityError{}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := mayHaveRun(c.err); got != c.want {

@@ -1,6 +1,7 @@
 package winrm
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -23,6 +24,10 @@ type Transport struct {
 	url  string
 	http *http.Transport
 	auth Authenticator
+	seen *observer
+	open atomic.Bool // there is, or was, a connection that nobody here has closed
+	// until, if not zero, is when all trying again ends.
+	until time.Time
 }
 
 var _ winrm.Transporter = (*Transport)(nil)
@@ -45,6 +50,9 @@ func (t *Transport) setUp() error {
 	if t.auth, err = newAuthenticator(t.cfg); err != nil {
 		return err
 	}
+	if c, ok := t.auth.(*clientCertificate); ok {
+		c.prepare(tlsConfig)
+	}
 	t.url = t.cfg.url()
 	t.http = &http.Transport{
 		// No proxy from the environment: hosts are on private networks, and connection-bound
@@ -59,6 +67,7 @@ func (t *Transport) setUp() error {
 		MaxIdleConnsPerHost:   1,
 		DisableCompression:    true,
 	}
+	t.seen = &observer{next: t.http}
 	return nil
 }
 
@@ -67,6 +76,10 @@ func (t *Transport) Transport(ep *winrm.Endpoint) error {
 	t.Reset()
 	t.cfg.Address, t.cfg.Port, t.cfg.HTTPS = ep.Host, ep.Port, ep.HTTPS
 	t.cfg.InsecureSkipVerify, t.cfg.CACert, t.cfg.ServerName = ep.Insecure, ep.CACert, ep.TLSServerName
+	t.cfg = t.cfg.Shared()
+	if err := t.cfg.checkAuth(); err != nil {
+		return err
+	}
 	return t.setUp()
 }
 
@@ -77,6 +90,7 @@ func (t *Transport) Post(_ *winrm.Client, m *soap.SoapMessage) (string, error) {
 
 // Reset drops the connection and what authentication had bound to it.
 func (t *Transport) Reset() {
+	t.open.Store(false)
 	t.http.CloseIdleConnections()
 	t.auth.Reset()
 }
@@ -85,7 +99,8 @@ var errNoAnswer = errors.New("the answer did not end in time")
 
 // Do posts m once and returns the body of the answer. The same message may be posted again: it keeps
 // its MessageID, by which the service knows it. Errors are *Fault, *HTTPError, *AuthError,
-// *CertificateError, *NetError, or the cause of ctx.
+// *CertificateError, *ClientCertificateError, *SecurityError, *KerberosError, *ConfigError, *NetError,
+// or the cause of ctx.
 func (t *Transport) Do(ctx context.Context, op Op, m *soap.SoapMessage) (string, error) {
 	limit := 2*t.cfg.ConnectTimeout + t.cfg.OperationTimeout + t.cfg.AnswerGrace + bodyTimeout
 	post, cancel := context.WithTimeoutCause(ctx, limit, errNoAnswer)
@@ -94,23 +109,33 @@ func (t *Transport) Do(ctx context.Context, op Op, m *soap.SoapMessage) (string,
 	post = httptrace.WithClientTrace(post, &httptrace.ClientTrace{
 		// The last GetConn counts: net/http starts over where nothing was written.
 		GetConn: func(string) { connected.Store(false) },
-		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
+		GotConn: func(i httptrace.GotConnInfo) {
+			connected.Store(true)
+			if was := t.open.Swap(true); was && !i.Reused {
+				t.cfg.shared.outage.noteLoss() // while nothing was asked
+			}
+		},
 	})
-	answer, err := t.auth.Post(post, t.http, t.url, []byte(m.String()))
+	answer, err := t.auth.Post(post, t.seen, t.url, []byte(m.String()))
 	if err != nil {
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
 		}
-		if certErr := certificateError(t.url, len(t.cfg.CACert) > 0, err); certErr != nil {
-			return "", certErr
+		if known := t.known(err); known != nil {
+			return "", known
 		}
+		var unsent unsentError
+		sent := connected.Load() && !errors.As(err, &unsent)
 		if errors.Is(context.Cause(post), errNoAnswer) {
 			err = errNoAnswer
 		}
-		return "", &NetError{Op: op, URL: t.url, Err: err, Sent: connected.Load()}
+		return "", &NetError{Op: op, URL: t.url, Err: err, Sent: sent}
 	}
 	switch answer.Status {
 	case http.StatusOK:
+		if !bytes.Contains(answer.Body, []byte("Envelope")) {
+			return "", &HTTPError{URL: t.url, Status: answer.Status} // a page in its place
+		}
 		return string(answer.Body), nil
 	case http.StatusUnauthorized:
 		return "", &AuthError{
@@ -122,4 +147,28 @@ func (t *Transport) Do(ctx context.Context, op Op, m *soap.SoapMessage) (string,
 		return "", fault
 	}
 	return "", &HTTPError{URL: t.url, Status: answer.Status}
+}
+
+// known is the part of an error that says more than that there was no answer; nil where there is none.
+func (t *Transport) known(err error) error {
+	if certErr := certificateError(t.url, len(t.cfg.CACert) > 0, err); certErr != nil {
+		return certErr
+	}
+	var (
+		client   *ClientCertificateError
+		security *SecurityError
+		kerberos *KerberosError
+		config   *ConfigError
+	)
+	switch {
+	case errors.As(err, &client):
+		return client
+	case errors.As(err, &security):
+		return security
+	case errors.As(err, &kerberos):
+		return kerberos
+	case errors.As(err, &config):
+		return config
+	}
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/asn1"
 	"encoding/pem"
 	"fmt"
 	"math/big"
@@ -79,6 +80,48 @@ func (a *Authority) Certificate(name string, addresses ...string) (tls.Certifica
 		return tls.Certificate{}, fmt.Errorf("certificate of %s: %w", name, err)
 	}
 	return tls.Certificate{Certificate: [][]byte{der, a.der}, PrivateKey: key}, nil
+}
+
+// ClientCertificate makes a certificate for a user, with the user principal name that a host maps, and its key, both
+// in PEM form.
+func (a *Authority) ClientCertificate(principal string) (cert, key []byte, err error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, fmt.Errorf("client certificate: %w", err)
+	}
+	t, err := template(principal)
+	if err != nil {
+		return nil, nil, err
+	}
+	t.KeyUsage = x509.KeyUsageDigitalSignature
+	t.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	name := otherName{ID: oidPrincipalName()}
+	name.Value.Text = principal
+	first, err := asn1.MarshalWithParams(name, "tag:0")
+	if err != nil {
+		return nil, nil, fmt.Errorf("client certificate: %w", err)
+	}
+	names, err := asn1.Marshal([]asn1.RawValue{{FullBytes: first}})
+	if err != nil {
+		return nil, nil, fmt.Errorf("client certificate: %w", err)
+	}
+	t.ExtraExtensions = []pkix.Extension{{Id: oidAlternativeName(), Value: names}}
+	der, err := x509.CreateCertificate(rand.Reader, t, a.cert, private.Public(), a.key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("client certificate: %w", err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return nil, nil, fmt.Errorf("client certificate: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), nil
+}
+
+// Pool holds the authority's certificate alone.
+func (a *Authority) Pool() *x509.CertPool {
+	p := x509.NewCertPool()
+	p.AddCert(a.cert)
+	return p
 }
 
 func template(name string) (*x509.Certificate, error) {

@@ -38,9 +38,10 @@ type Entry struct {
 
 // Metrics count since the start, or the last Reset.
 type Metrics struct {
-	Requests      int64            `json:"requests"`   // HTTP requests, also those that were refused
-	Operations    map[string]int64 `json:"operations"` // authenticated WS-Management requests by operation
-	Unauthorized  int64            `json:"unauthorized"`
+	Requests      int64            `json:"requests"`     // HTTP requests, also those that were refused
+	Operations    map[string]int64 `json:"operations"`   // authenticated WS-Management requests by operation
+	Unauthorized  int64            `json:"unauthorized"` // refused with 401
+	Challenges    int64            `json:"challenges"`   // 401 that carries on a handshake of a connection
 	Connections   int64            `json:"connections"`
 	Shells        int64            `json:"shells"` // open now
 	ShellsCreated int64            `json:"shells_created"`
@@ -48,7 +49,7 @@ type Metrics struct {
 }
 
 type counters struct {
-	requests, unauthorized, connections, shellsCreated, processes atomic.Int64
+	requests, unauthorized, challenges, connections, shellsCreated, processes atomic.Int64
 
 	mu         sync.Mutex
 	operations map[string]int64
@@ -64,7 +65,7 @@ func (c *counters) operation(op string) {
 }
 
 func (c *counters) reset() {
-	for _, n := range []*atomic.Int64{&c.requests, &c.unauthorized, &c.connections, &c.shellsCreated, &c.processes} {
+	for _, n := range []*atomic.Int64{&c.requests, &c.unauthorized, &c.challenges, &c.connections, &c.shellsCreated, &c.processes} {
 		n.Store(0)
 	}
 	c.mu.Lock()
@@ -85,7 +86,7 @@ func (d *Door) Metrics() Metrics {
 		operations = map[string]int64{}
 	}
 	return Metrics{
-		Requests: c.requests.Load(), Operations: operations, Unauthorized: c.unauthorized.Load(), Connections: c.connections.Load(),
+		Requests: c.requests.Load(), Operations: operations, Unauthorized: c.unauthorized.Load(), Challenges: c.challenges.Load(), Connections: c.connections.Load(),
 		Shells: int64(open), ShellsCreated: c.shellsCreated.Load(), Processes: c.processes.Load(),
 	}
 }

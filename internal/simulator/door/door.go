@@ -6,6 +6,7 @@ package door
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -78,6 +79,7 @@ type Door struct {
 	mu     sync.Mutex
 	shells map[string]*shell
 	conns  map[net.Conn]struct{}
+	dark   time.Time // until when the host cannot be reached
 }
 
 // Open starts the listeners of a host.
@@ -114,14 +116,21 @@ func (d *Door) listen(port int, cert *tls.Certificate) (int, error) {
 		return 0, fmt.Errorf("door of %s: %w", d.cfg.Host, err)
 	}
 	port = ln.Addr().(*net.TCPAddr).Port
+	ln = &darkListener{ln, d}
+	var binding []byte
 	if cert != nil {
-		ln = tls.NewListener(ln, &tls.Config{Certificates: []tls.Certificate{*cert}, MinVersion: tls.VersionTLS12})
+		leaf, err := x509.ParseCertificate(cert.Certificate[0])
+		if err != nil {
+			return 0, fmt.Errorf("door of %s: %w", d.cfg.Host, err)
+		}
+		binding = endPointBinding(leaf)
+		ln = tls.NewListener(ln, &tls.Config{Certificates: []tls.Certificate{*cert}, MinVersion: tls.VersionTLS12, ClientAuth: d.clientAuth()})
 	}
 	srv := &http.Server{
 		Handler:           http.HandlerFunc(d.serve),
 		ReadHeaderTimeout: 30 * time.Second,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, connectionKey{}, &Connection{Secure: cert != nil, Remote: c.RemoteAddr().String()})
+			return context.WithValue(ctx, connectionKey{}, &Connection{Secure: cert != nil, Remote: c.RemoteAddr().String(), binding: binding})
 		},
 		ConnState: d.connState,
 		ErrorLog:  discardLog(),

@@ -360,7 +360,10 @@ func TestAuthentication(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := open(t, func(c *door.Config) {
-				c.Authenticators = []door.Authenticator{door.Basic{Username: user, Password: password, AllowUnencrypted: tt.unencrypted}}
+				c.Authenticators = []door.Authenticator{
+					door.NTLM{Computer: "hv1", Username: user, Password: password, AllowUnencrypted: tt.unencrypted},
+					door.Basic{Username: user, Password: password, AllowUnencrypted: tt.unencrypted},
+				}
 			})
 			b.user, b.password = tt.user, tt.pass
 			a := b.post(winrm.NewOpenShellRequest(b.url, b.par))

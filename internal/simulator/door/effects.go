@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"strconv"
 	"time"
 )
 
@@ -27,16 +26,19 @@ func (d *Door) before(w http.ResponseWriter, r *http.Request, conn *Connection, 
 	refuse := func(f fault) bool {
 		answer := d.fault(req, f)
 		entry.Status, entry.Fault = answer.status, answer.fault
-		write(w, answer)
+		req.write(w, answer)
 		return true
 	}
 	switch rule.Effect {
 	case DropBefore:
 		panic(http.ErrAbortHandler)
+	case Blackout:
+		d.BlackOut(rule.Duration())
+		panic(http.ErrAbortHandler)
 	case Unauthorized:
 		d.counters.unauthorized.Add(1)
 		entry.Status = http.StatusUnauthorized
-		d.unauthorized(w, conn)
+		d.unauthorized(w, conn, "")
 		return true
 	case UnauthorizedHTML:
 		d.counters.unauthorized.Add(1)
@@ -81,15 +83,13 @@ func (d *Door) killFor(req *request, effect Effect) {
 }
 
 // after applies the part of a fault that takes the place of a good answer.
-func (d *Door) after(w http.ResponseWriter, r *http.Request, answer reply, rule *Rule) {
+func (d *Door) after(w http.ResponseWriter, r *http.Request, req *request, answer reply, rule *Rule) {
 	switch rule.Effect {
 	case DropAfter:
 		panic(http.ErrAbortHandler)
 	case DropMid:
-		w.Header().Set("Content-Type", contentType)
-		w.Header().Set("Content-Length", strconv.Itoa(len(answer.body)))
-		w.WriteHeader(answer.status)
-		_, _ = io.WriteString(w, answer.body[:len(answer.body)/2])
+		body := req.head(w, answer)
+		_, _ = w.Write(body[:len(body)/2])
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	case Stall:

@@ -61,6 +61,7 @@ type request struct {
 	} `xml:"Body"`
 
 	user, url, clientIP string
+	sealed              *sealing // nil where the request came unsealed
 }
 
 type nameValue struct {

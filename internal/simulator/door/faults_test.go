@@ -243,6 +243,10 @@ func TestInvalidRules(t *testing.T) {
 		{"error about a request", door.Rule{Effect: "error", Error: record}, `effect "error"`},
 		{"error without record", door.Rule{Effect: "error", Cmdlet: "Get-VM"}, "needs error"},
 		{"record without error", door.Rule{Effect: "503", Error: record}, "takes no error"},
+		{"blackout without time", door.Rule{Effect: "blackout"}, "duration_ms"},
+		{"negative duration", door.Rule{Effect: "503", DurationMS: -1}, "duration_ms"},
+		{"duration and count", door.Rule{Effect: "503", DurationMS: 1, Count: 2}, "exclude"},
+		{"duration of an effect on a cmdlet", door.Rule{Effect: "kill_shell", Cmdlet: "Get-VM", DurationMS: 1}, "duration_ms"},
 		{"request effect on a cmdlet", door.Rule{Effect: "401", Object: "vm1"}, "cmdlet calls"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -29,6 +29,7 @@ const (
 	Aborted          Effect = "aborted"          // fault 995 without processing
 	KillShell        Effect = "kill_shell"       // remove the shell, then process the request
 	KillProcess      Effect = "kill_process"     // end the processes of the shell, then process the request
+	Blackout         Effect = "blackout"         // close every connection to the host, and each new one, for duration_ms
 )
 
 // ErrorRecordEffect is the effect of a rule about a cmdlet: the call fails with Rule.Error.
@@ -49,13 +50,16 @@ type Rule struct {
 	Operation string `json:"operation,omitempty"` // "" is every operation
 	// Request is the ordinal of the first matching request (or call) that is hit, counted from when the rule
 	// was added, from 1; 0 is the same as 1.
-	Request int          `json:"request,omitempty"`
-	Cmdlet  string       `json:"cmdlet,omitempty"`
-	Object  string       `json:"object,omitempty"` // text that occurs in the call's parameters: a name or an id
-	Count   int          `json:"count,omitempty"`  // how many are hit: 0 is one, -1 is all
-	Effect  Effect       `json:"effect"`
-	DelayMS int          `json:"delay_ms,omitempty"`
-	Error   *ErrorRecord `json:"error,omitempty"`
+	Request int    `json:"request,omitempty"`
+	Cmdlet  string `json:"cmdlet,omitempty"`
+	Object  string `json:"object,omitempty"` // text that occurs in the call's parameters: a name or an id
+	Count   int    `json:"count,omitempty"`  // how many are hit: 0 is one, -1 is all
+	Effect  Effect `json:"effect"`
+	DelayMS int    `json:"delay_ms,omitempty"`
+	// DurationMS is how long a blackout lasts. With other effects on requests it takes the place of Count: from
+	// the first hit on, every matching request is hit for that long.
+	DurationMS int          `json:"duration_ms,omitempty"`
+	Error      *ErrorRecord `json:"error,omitempty"`
 }
 
 // AboutCmdlet says whether the rule is about cmdlet calls.
@@ -64,12 +68,15 @@ func (r Rule) AboutCmdlet() bool { return r.Cmdlet != "" || r.Object != "" }
 // Delay is the wait before the effect.
 func (r Rule) Delay() time.Duration { return time.Duration(r.DelayMS) * time.Millisecond }
 
+// Duration is how long the effect lasts.
+func (r Rule) Duration() time.Duration { return time.Duration(r.DurationMS) * time.Millisecond }
+
 func requestEffects() []Effect {
-	return []Effect{DropBefore, DropAfter, DropMid, Stall, Delay, Unauthorized, UnauthorizedHTML, Unavailable, TimedOut, Busy, Quota, QuotaOperations, ShellGone, Aborted, KillShell, KillProcess}
+	return []Effect{DropBefore, DropAfter, DropMid, Stall, Delay, Unauthorized, UnauthorizedHTML, Unavailable, TimedOut, Busy, Quota, QuotaOperations, ShellGone, Aborted, KillShell, KillProcess, Blackout}
 }
 
 func cmdletEffects() []Effect {
-	return []Effect{ErrorRecordEffect, Delay, DropBefore, DropAfter, KillShell, KillProcess}
+	return []Effect{ErrorRecordEffect, Delay, DropBefore, DropAfter, KillShell, KillProcess, Blackout}
 }
 
 // Validate says what is wrong with a rule.
@@ -91,6 +98,14 @@ func (r Rule) Validate() error {
 		return fmt.Errorf("count %d is below -1", r.Count)
 	case r.DelayMS < 0:
 		return fmt.Errorf("delay_ms %d is below 0", r.DelayMS)
+	case r.DurationMS < 0:
+		return fmt.Errorf("duration_ms %d is below 0", r.DurationMS)
+	case r.Effect == Blackout && r.DurationMS == 0:
+		return fmt.Errorf("effect %q needs duration_ms", Blackout)
+	case r.DurationMS > 0 && r.Effect != Blackout && r.AboutCmdlet():
+		return fmt.Errorf("duration_ms: of a rule about cmdlet calls only the effect %q lasts", Blackout)
+	case r.DurationMS > 0 && r.Effect != Blackout && r.Count != 0:
+		return fmt.Errorf("count %d and duration_ms exclude each other", r.Count)
 	case r.Effect == Delay && r.DelayMS == 0:
 		return fmt.Errorf("effect %q needs delay_ms", Delay)
 	case r.Effect == ErrorRecordEffect && (r.Error == nil || r.Error.ID == "" || r.Error.Category == ""):
@@ -118,9 +133,17 @@ type Rules struct {
 type armed struct {
 	Rule
 	seen, hits int
+	until      time.Time // of a rule that lasts, from its first hit on
 }
 
-func (a *armed) spent() bool { return a.Count >= 0 && a.hits >= max(a.Count, 1) }
+func (a *armed) lasts() bool { return a.DurationMS > 0 && a.Effect != Blackout }
+
+func (a *armed) spent() bool {
+	if a.lasts() {
+		return a.hits > 0 && time.Now().After(a.until)
+	}
+	return a.Count >= 0 && a.hits >= max(a.Count, 1)
+}
 
 // Add puts a rule into force.
 func (s *Rules) Add(r Rule) {
@@ -141,6 +164,7 @@ func (s *Rules) Pending() []Rule {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	pending := []Rule{}
+	s.rules = slices.DeleteFunc(s.rules, (*armed).spent)
 	for _, a := range s.rules {
 		pending = append(pending, a.Rule)
 	}
@@ -170,6 +194,7 @@ func (s *Rules) hit(matches func(Rule) bool) *Rule {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.rules = slices.DeleteFunc(s.rules, (*armed).spent)
 	var due *armed
 	for _, a := range s.rules {
 		if !matches(a.Rule) {
@@ -183,7 +208,9 @@ func (s *Rules) hit(matches func(Rule) bool) *Rule {
 	if due == nil {
 		return nil
 	}
-	due.hits++
+	if due.hits++; due.hits == 1 {
+		due.until = time.Now().Add(due.Delay() + due.Duration())
+	}
 	s.rules = slices.DeleteFunc(s.rules, (*armed).spent)
 	rule := due.Rule
 	return &rule

@@ -15,6 +15,9 @@ const contentType = "application/soap+xml;charset=UTF-8"
 
 // serve answers one HTTP request: authentication, size, shape, injected faults, then the operation.
 func (d *Door) serve(w http.ResponseWriter, r *http.Request) {
+	if d.isDark() {
+		panic(http.ErrAbortHandler)
+	}
 	d.counters.requests.Add(1)
 	entry := Entry{Time: time.Now(), Host: d.cfg.Host, Remote: r.RemoteAddr}
 	if d.cfg.Log != nil {
@@ -37,12 +40,19 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	conn := connectionOf(r)
-	user, ok := d.authenticate(conn, r)
-	if !ok {
-		d.counters.unauthorized.Add(1)
+	verdict := d.authenticate(conn, r)
+	if verdict.User == "" {
+		if verdict.Token != "" {
+			d.counters.challenges.Add(1)
+		} else {
+			d.counters.unauthorized.Add(1)
+		}
 		entry.Status = http.StatusUnauthorized
-		d.unauthorized(w, conn)
+		d.unauthorized(w, conn, verdict.Token)
 		return
+	}
+	if verdict.Token != "" {
+		w.Header().Set("WWW-Authenticate", verdict.Token)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(d.limits.MaxEnvelope)))
 	entry.Bytes = len(body)
@@ -54,7 +64,26 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the client went away while it sent
 	}
-	if !strings.HasPrefix(r.Header.Get("Content-Type"), "application/soap+xml") {
+	if len(body) == 0 { // by this clients end a handshake
+		refuse(http.StatusOK)
+		return
+	}
+	kind := r.Header.Get("Content-Type")
+	var sealed *sealing
+	if isSealed(r) {
+		if sealed = verdict.Sealed; sealed == nil {
+			refuse(http.StatusBadRequest)
+			return
+		}
+		if body, kind, err = sealed.open(body); err != nil {
+			refuse(http.StatusBadRequest)
+			return
+		}
+	} else if !conn.Secure && !verdict.Unencrypted {
+		refuse(http.StatusInternalServerError) // with an empty body: the service takes no message that is not encrypted
+		return
+	}
+	if !strings.HasPrefix(kind, "application/soap+xml") {
 		refuse(http.StatusUnsupportedMediaType)
 		return
 	}
@@ -63,7 +92,7 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request) {
 		refuse(http.StatusBadRequest)
 		return
 	}
-	req.user, req.url = user, requestURL(r)
+	req.user, req.url, req.sealed = verdict.User, requestURL(r), sealed
 	req.clientIP, _, _ = net.SplitHostPort(r.RemoteAddr)
 	op := req.operation()
 	entry.Operation, entry.MessageID = op, req.Header.MessageID
@@ -83,10 +112,10 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler) // the client is gone
 	}
 	if rule != nil {
-		d.after(w, r, answer, rule)
+		d.after(w, r, req, answer, rule)
 	}
 	entry.Status, entry.Fault = answer.status, answer.fault
-	write(w, answer)
+	req.write(w, answer)
 }
 
 func requestURL(r *http.Request) string {
@@ -97,13 +126,24 @@ func requestURL(r *http.Request) string {
 	return scheme + "://" + r.Host + r.URL.Path
 }
 
-func write(w http.ResponseWriter, answer reply) {
-	if answer.body != "" {
-		w.Header().Set("Content-Type", contentType)
+// write answers a request in the form that it came in.
+func (r *request) write(w http.ResponseWriter, answer reply) {
+	body := r.head(w, answer)
+	_, _ = w.Write(body) // the client may be gone; nobody is left to tell
+}
+
+// head writes all of an answer but its body, which it returns.
+func (r *request) head(w http.ResponseWriter, answer reply) []byte {
+	body, kind := []byte(answer.body), contentType
+	if r.sealed != nil && len(body) > 0 {
+		body, kind = r.sealed.seal(body), sealedType
 	}
-	w.Header().Set("Content-Length", strconv.Itoa(len(answer.body)))
+	if len(body) > 0 {
+		w.Header().Set("Content-Type", kind)
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(answer.status)
-	_, _ = io.WriteString(w, answer.body) // the client may be gone; nobody is left to tell
+	return body
 }
 
 // discardLog silences http.Server about broken handshakes and connections: faults make many of them.

@@ -33,9 +33,23 @@ func (s *Scenario) build(now time.Time) (*State, error) {
 	return state, nil
 }
 
+func buildListener(s ScenarioListener) Listener {
+	l := Listener{
+		Basic: s.Basic, Negotiate: s.Negotiate == nil || *s.Negotiate, Certificate: s.Certificate,
+		AllowUnencrypted: s.AllowUnencrypted, CbtHardening: s.CbtHardening,
+	}
+	if s.Kerberos != nil {
+		l.KeytabFile = s.Kerberos.KeytabFile
+	}
+	if l.CbtHardening == "" {
+		l.CbtHardening = "Relaxed"
+	}
+	return l
+}
+
 func (b *builder) host(i int, s *ScenarioHost) (*Host, error) {
 	h := &Host{
-		Name: s.Name, Address: s.Address, Login: Login(b.scenario.Credentials.Host), Listener: Listener(s.Listener), OS: buildOS(s.OS, b.now),
+		Name: s.Name, Address: s.Address, Login: Login(b.scenario.Credentials.Host), Listener: buildListener(s.Listener), OS: buildOS(s.OS, b.now),
 		Iov: IovSupport{Support: true, Reasons: []string{}}, Devices: []*Device{}, Switches: []*Switch{}, HostVNics: []*HostVNic{}, VMs: []*VM{},
 		NetworkDirectAcrossIPSubnets: "Blocked",
 	}

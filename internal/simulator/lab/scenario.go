@@ -56,10 +56,19 @@ type ScenarioHost struct {
 	Registry  []ScenarioKey      `json:"registry,omitempty" yaml:"registry"`
 }
 
-// ScenarioListener is how WinRM is set up.
+// ScenarioListener is how WinRM is set up; left out, as on a fresh Windows.
 type ScenarioListener struct {
-	Basic            bool `json:"basic,omitempty" yaml:"basic"`
-	AllowUnencrypted bool `json:"allow_unencrypted,omitempty" yaml:"allow_unencrypted"`
+	Basic            bool              `json:"basic,omitempty" yaml:"basic" jsonschema:"default=false,description=Basic authentication."`
+	Negotiate        *bool             `json:"negotiate,omitempty" yaml:"negotiate" jsonschema:"default=true,description=NTLM\\, over HTTP with sealed messages."`
+	Kerberos         *ScenarioKerberos `json:"kerberos,omitempty" yaml:"kerberos" jsonschema:"description=Kerberos; left out\\, the host is in no domain."`
+	Certificate      bool              `json:"certificate,omitempty" yaml:"certificate" jsonschema:"default=false,description=Client certificates. The listener asks for one in the first handshake; the simulator issues one for the host's user."`
+	AllowUnencrypted bool              `json:"allow_unencrypted,omitempty" yaml:"allow_unencrypted" jsonschema:"default=false,description=Take messages over HTTP that are not sealed."`
+	CbtHardening     string            `json:"cbt_hardening,omitempty" yaml:"cbt_hardening" jsonschema:"enum=None,enum=Relaxed,enum=Strict,default=Relaxed,description=What becomes of channel binding tokens (CbtHardeningLevel)."`
+}
+
+// ScenarioKerberos lets a host accept tickets of a real KDC.
+type ScenarioKerberos struct {
+	KeytabFile string `json:"keytab_file" yaml:"keytab_file" jsonschema:"required,minLength=1,description=Keys of the host's service principals (HTTP/name)."`
 }
 
 // ScenarioOS picks a Windows by name; single fields may differ from it.

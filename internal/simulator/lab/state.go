@@ -32,8 +32,12 @@ type Login struct{ Username, Password string }
 
 // Listener is how WinRM is set up on the host.
 type Listener struct {
-	Basic            bool `json:"basic"`
-	AllowUnencrypted bool `json:"allow_unencrypted"`
+	Basic            bool   `json:"basic"`
+	Negotiate        bool   `json:"negotiate"`
+	KeytabFile       string `json:"keytab_file,omitempty"` // "": no Kerberos
+	Certificate      bool   `json:"certificate"`
+	AllowUnencrypted bool   `json:"allow_unencrypted"`
+	CbtHardening     string `json:"cbt_hardening"`
 }
 
 // OS is a Windows installation.

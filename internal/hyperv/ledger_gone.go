@@ -1,0 +1,44 @@
+package hyperv
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// dropGone takes out what the ledger knows of VM adapters that are gone. Somebody removed them, or their VM, and
+// Terraform then forgot their resources on a refresh, without a Delete. allVMs says that every VM was read, so that a
+// VM that is not there is gone too. The ledger must have been read ahead of the VMs: a record is younger than
+// its adapter, so what the ledger had and the VMs have not is gone for good.
+func (w *ledgerWrites) dropGone(inv *Inventory, allVMs bool) {
+	for name, raw := range w.from.values {
+		var r struct {
+			Object string `json:"object"`
+		}
+		if json.Unmarshal([]byte(raw), &r) != nil {
+			continue
+		}
+		id, ok := strings.CutPrefix(r.Object, adapterObjectPrefix)
+		if !ok {
+			id, ok = strings.CutPrefix(r.Object, guestObjectPrefix)
+		}
+		vmID, guid, _ := strings.Cut(id, "/")
+		if ok && inv.isGone(vmID, guid, allVMs) {
+			w.drop(name)
+		}
+	}
+}
+
+func (inv *Inventory) isGone(vmID, guid string, allVMs bool) bool {
+	for i := range inv.VMs {
+		if !sameGUID(inv.VMs[i].ID, vmID) {
+			continue
+		}
+		for _, a := range inv.adaptersOfVM(&inv.VMs[i]) {
+			if adapterGUID(a.ID) == guid {
+				return false
+			}
+		}
+		return true
+	}
+	return allVMs
+}
