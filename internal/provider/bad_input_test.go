@@ -201,7 +201,7 @@ func TestHostOutOfReach(t *testing.T) {
 		"HTTP where HTTPS is":      {with(l.config("hv1"), "port", l.ready.Hosts[0].HTTPPort), refusal{"port", fmt.Sprintf(":%d", l.ready.Hosts[0].HTTPPort), "does not speak TLS", "https = false"}},
 		"wrong password":           {with(l.config("hv1"), "password", "wrong-secret"), refusal{"password", `"Administrator"`, "User or password is wrong", "Check user and password of the host"}},
 		"wrong user":               {with(l.config("hv1"), "user", "nobody"), refusal{"user", `"nobody"`, "User or password is wrong", "Check user and password of the host"}},
-		"untrusted certificate":    {with(l.config("hv1"), "ca_file", nil), refusal{"ca_file", "unknown authority", "self-signed or issued by an authority that this machine does not trust", "Give the authority's certificate in ca_cert or ca_file"}},
+		"untrusted certificate":    {with(l.config("hv1"), "ca_file", nil), refusal{"ca_file", "unknown authority", "self-signed or issued by an authority that this machine does not trust", "in ca_cert or ca_file"}},
 		"another authority":        {with(with(l.config("hv1"), "ca_file", nil), "ca_cert", certificate(t)), refusal{"ca_cert", "unknown authority", "not issued by an authority in ca_cert or ca_file", "Give the certificate of the authority"}},
 		"a certificate of another": {with(l.config("hv1"), "tls_server_name", "other.example"), refusal{"tls_server_name", "wrong name", "for another name than the address", "give it as tls_server_name"}},
 	} {

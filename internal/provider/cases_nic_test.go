@@ -138,7 +138,7 @@ func TestCase49UnequalPorts(t *testing.T) {
 			}
 		}
 		mustApply(t, s, nil)
-		if after := l.settledState(before); after != before {
+		if after := eventually(before, func() string { return settledState(l) }); after != before {
 			t.Errorf("the lab is not as it was:\n%s", textDiff(before, after))
 		}
 	})

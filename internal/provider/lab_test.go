@@ -244,14 +244,19 @@ func (l *testLab) state() string {
 	return string(s)
 }
 
-// settledState is the state once it is as wanted: a virtual function comes back some milliseconds after a restart.
-// Where it does not become so, it is the state after a while.
+// settledState is the state once it is as wanted, or what it is after a while.
 func (l *testLab) settledState(want string) string {
 	l.t.Helper()
+	return eventually(want, l.state)
+}
+
+// eventually looks until it sees what is wanted: a virtual function comes back some milliseconds after a restart.
+// Where it does not, it gives what was seen last.
+func eventually(want string, look func() string) string {
 	deadline := time.Now().Add(3 * time.Second)
 	for {
-		if s := l.state(); s == want || time.Now().After(deadline) {
-			return s
+		if got := look(); got == want || time.Now().After(deadline) {
+			return got
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
