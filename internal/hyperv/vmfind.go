@@ -98,7 +98,7 @@ func (inv *Inventory) describeAdapter(vm *VM, a *VMNetworkAdapter) *VMAdapter {
 	for _, s := range inv.Switches {
 		if a.SwitchID != "" && sameGUID(s.ID, a.SwitchID) {
 			out.SwitchBandwidthMode, out.SwitchIovEnabled, out.MembersOfTheSwitch = s.BandwidthReservationMode, s.IovEnabled, s.NetAdapterInterfaceGuid
-			out.SwitchVFs, out.SwitchVFsInUse = int64(s.IovVirtualFunctionCount), int64(s.IovVirtualFunctionsInUse)
+			out.SwitchVFs, out.SwitchVFsInUse = s.IovVirtualFunctionCount, s.IovVirtualFunctionsInUse
 		}
 	}
 	return out

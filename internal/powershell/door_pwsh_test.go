@@ -1,6 +1,7 @@
 package powershell
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"os/exec"
@@ -66,7 +67,7 @@ func TestDoorRealPowerShell(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := r.Close(t.Context()); err != nil {
+		if err := r.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})

@@ -123,7 +123,8 @@ func faultPoint(t *testing.T, answers int, rule door.Rule, write bool) {
 
 	const limit = 8 * time.Second // budget, one try, and a machine that has other things to do
 	begun := time.Now()
-	want, err := expected(rule.Operation, rule.Effect), error(nil)
+	want := expected(rule.Operation, rule.Effect)
+	var err error
 	if write {
 		_, err = p.Do(t.Context(), setNotes("x"))
 	} else {

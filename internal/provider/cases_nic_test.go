@@ -13,7 +13,7 @@ func rdmaPorts(s *lab.Scenario) []lab.ScenarioPort { return s.Hosts[0].Devices[1
 
 // Case 20: a keyword that the driver does not expose cannot be made, only set.
 func TestCase20KeywordMissing(t *testing.T) {
-	const max = "RdmaMaxVfsEnabled"
+	const maxVFs = "RdmaMaxVfsEnabled"
 	for name, x := range map[string]struct {
 		preset  string
 		without []int // ports whose driver lacks the keyword
@@ -21,8 +21,8 @@ func TestCase20KeywordMissing(t *testing.T) {
 		want    []string
 		fixed   object
 	}{
-		"the attribute's keyword": {"intel-x722", []int{0, 1}, object{"rdma_max_vfs": 8}, []string{"rdma_max_vfs = 8", max, "i40ea68.sys", "facts.md 38", "Keywords of this driver: ", "*SRIOV"}, object{"sriov": true}},
-		"on one port alone":       {"intel-x722", []int{1}, object{"rdma_max_vfs": 8}, []string{"rdma_max_vfs = 8", max, `"iWARP 2"`, "facts.md 38"}, object{"sriov": true}},
+		"the attribute's keyword": {"intel-x722", []int{0, 1}, object{"rdma_max_vfs": 8}, []string{"rdma_max_vfs = 8", maxVFs, "i40ea68.sys", "facts.md 38", "Keywords of this driver: ", "*SRIOV"}, object{"sriov": true}},
+		"on one port alone":       {"intel-x722", []int{1}, object{"rdma_max_vfs": 8}, []string{"rdma_max_vfs = 8", maxVFs, `"iWARP 2"`, "facts.md 38"}, object{"sriov": true}},
 		"another vendor's keyword": {"mellanox-cx3pro", nil, object{"rdma_max_vfs": 8}, []string{"rdma_max_vfs = 8", "profile mellanox_cx3pro", "facts.md 82", "Leave rdma_max_vfs out"},
 			object{"guest_rdma_registry": object{"value": 1}}},
 		"a free keyword": {"intel-x722", nil, object{"advanced_properties": object{"*NoSuch": "1"}}, []string{`advanced_properties["*NoSuch"] = 1`, "no keyword *NoSuch", "facts.md 38", "Keywords of this driver: ", "*JumboPacket"},
@@ -31,7 +31,7 @@ func TestCase20KeywordMissing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := startLab(t, x.preset, func(s *lab.Scenario) {
 				for _, i := range x.without {
-					rdmaPorts(s)[i].Without = []string{max}
+					rdmaPorts(s)[i].Without = []string{maxVFs}
 				}
 			})
 			port := "iWARP 1"

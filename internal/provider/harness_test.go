@@ -381,26 +381,3 @@ func (i *instance) settled(config object) {
 		i.h.t.Errorf("second plan of %s is not empty: %v", i.typ, differences(i.state, p.state, ""))
 	}
 }
-
-// lifecycle creates an instance, plans again, applies each further configuration in place or by
-// replacement, imports, and destroys; every step must succeed.
-func (h *harness) lifecycle(typ string, configs ...object) {
-	h.t.Helper()
-	i := h.resource(typ)
-	for n, config := range configs {
-		if d := i.apply(config).errors(); len(d) > 0 {
-			h.t.Fatalf("%s, configuration %d: %s", typ, n, d)
-		}
-		i.settled(config)
-	}
-	imported := h.resource(typ)
-	if d := imported.importID(fmt.Sprint(i.state["id"])).errors(); len(d) > 0 {
-		h.t.Fatalf("import of %s %v: %s", typ, i.state["id"], d)
-	}
-	if imported.state == nil || imported.state["id"] != i.state["id"] {
-		h.t.Fatalf("import of %s %v gave %v", typ, i.state["id"], imported.state)
-	}
-	if d := i.apply(nil).errors(); len(d) > 0 {
-		h.t.Fatalf("destroy of %s: %s", typ, d)
-	}
-}

@@ -185,19 +185,19 @@ func TestPowerShellEngine(t *testing.T) {
 		t.Skip("no PowerShell: not tested that the powershell engine answers behind the door")
 	}
 	native := start(t, nil)
-	real := start(t, func(o *simulator.Options) { o.Engine, o.PowerShell = simulator.EnginePowerShell, shell })
+	powershell := start(t, func(o *simulator.Options) { o.Engine, o.PowerShell = simulator.EnginePowerShell, shell })
 	want, err := native.runner().Do(t.Context(), getVM("*"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := real.runner().Do(t.Context(), getVM("*"))
+	got, err := powershell.runner().Do(t.Context(), getVM("*"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if fmt.Sprintf("%s", got[0].Output) != fmt.Sprintf("%s", want[0].Output) || len(want[0].Output) == 0 {
 		t.Errorf("powershell %s, native %s", got[0].Output, want[0].Output)
 	}
-	if n := real.server.Metrics().CmdletCalls["Get-VM"]; n != 1 {
+	if n := powershell.server.Metrics().CmdletCalls["Get-VM"]; n != 1 {
 		t.Errorf("Get-VM counted %d times", n)
 	}
 }

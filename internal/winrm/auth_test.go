@@ -647,7 +647,11 @@ func TestAuthConfig(t *testing.T) {
 		{"key of another", winrm.Config{Address: "h", HTTPS: true, Auth: winrm.AuthCertificate, ClientCert: cert, ClientKey: other}, winrm.FieldClientCertificate, nil},
 		{"TLS 1.1", winrm.Config{Address: "h", HTTPS: true, MinTLS: tls.VersionTLS11}, "minimum TLS version", nil},
 		{"Kerberos", kerberos(winrm.KerberosConfig{Realm: "R"}), "", nil},
-		{"Kerberos to an address", func() winrm.Config { c := kerberos(winrm.KerberosConfig{Realm: "R"}); c.Address = "192.0.2.1"; return c }(), winrm.FieldKerberos, nil},
+		{"Kerberos to an address", func() winrm.Config {
+			c := kerberos(winrm.KerberosConfig{Realm: "R"})
+			c.Address = "192.0.2.1"
+			return c
+		}(), winrm.FieldKerberos, nil},
 		{"Kerberos without user", func() winrm.Config { c := kerberos(winrm.KerberosConfig{Realm: "R"}); c.User = ""; return c }(), winrm.FieldKerberos, nil},
 		{"Kerberos without realm", kerberos(winrm.KerberosConfig{KDC: []string{"kdc"}}), winrm.FieldKerberos, nil},
 		{"keytab that is missing", kerberos(winrm.KerberosConfig{Realm: "R", KeytabFile: filepath.Join(dir, "none")}), winrm.FieldKerberos, nil},
@@ -669,4 +673,3 @@ func TestAuthConfig(t *testing.T) {
 		})
 	}
 }
-

@@ -126,7 +126,9 @@ func (h *host) config(auth string) winrm.Config {
 		Address: "127.0.0.1", Port: h.wire.port, HTTPS: h.door.HTTPSPort() != 0, CACert: h.authority.PEM(),
 		Auth: auth, User: doorUser, Password: doorPassword,
 		OperationTimeout: time.Second, AnswerGrace: time.Second, RetryBudget: 5 * time.Second,
-		Log: func(_ context.Context, message string, fields map[string]any) { h.logs.add(fmt.Sprint(message, fields)) },
+		Log: func(_ context.Context, message string, fields map[string]any) {
+			h.logs.add(fmt.Sprint(message, fields))
+		},
 	}
 }
 
@@ -237,4 +239,3 @@ func (w *tap) String() string {
 func ntlm() door.NTLM {
 	return door.NTLM{Computer: "HV1", Username: doorUser, Password: doorPassword}
 }
-
