@@ -153,15 +153,16 @@ func foreignACL(sddl string) string {
 	return ""
 }
 
-// recordName joins parts into a value name without characters that are wildcards, path separators or dots.
+// recordName joins parts into a value name without characters that are wildcards, path separators or dots, in lower
+// case: registry values, keywords and names of net adapters ignore case, so a record must too.
 func recordName(kind string, parts ...string) string {
 	var b strings.Builder
 	b.WriteString(kind)
 	for _, p := range parts {
 		b.WriteByte('.')
-		for _, c := range []byte(p) {
+		for _, c := range []byte(strings.ToLower(p)) {
 			switch {
-			case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_':
+			case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-', c == '_':
 				b.WriteByte(c)
 			default:
 				fmt.Fprintf(&b, "%%%02X", c)
@@ -288,30 +289,17 @@ func (w *ledgerWrites) addRemoves(b *batch) {
 	})
 	names := sorted(w.remove)
 	b.change(wire.Call{Cmdlet: "Remove-ItemProperty", Parameters: map[string]any{"LiteralPath": ledgerPath, "Name": names}}, gone)
-	if w.empties() {
+	if len(w.put) == 0 { // the host decides whether it was the last: others may be removing theirs at this moment
 		b.add(wire.Call{Cmdlet: "Get-Item", Parameters: map[string]any{"LiteralPath": ledgerPath}, Save: "empty ledger",
 			Where: []wire.Condition{{Property: "ValueCount", Equals: []string{"0"}}, {Property: "SubKeyCount", Equals: []string{"0"}}}, Select: []wire.Field{{Name: "ValueCount"}}}, true, gone)
 		b.change(wire.Call{Cmdlet: "Remove-Item", Input: "empty ledger", Parameters: map[string]any{"Confirm": false}}, gone)
 	}
 }
 
-// empties says that, by what was read, these writes leave nothing in the ledger.
-func (w *ledgerWrites) empties() bool {
-	if len(w.put) > 0 {
-		return false
-	}
-	for name := range w.from.values {
-		if !w.remove[name] {
-			return false
-		}
-	}
-	return true
-}
-
 // guard holds the ledger against being emptied under a record that is being written. Call it before the
 // batch runs, the result after.
 func (w *ledgerWrites) guard(h *Host) func() {
-	if len(w.remove) > 0 && w.empties() {
+	if len(w.remove) > 0 && len(w.put) == 0 {
 		h.ledgerEmptying.Lock()
 		return h.ledgerEmptying.Unlock
 	}

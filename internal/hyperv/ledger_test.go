@@ -61,21 +61,42 @@ func TestRememberOnlyOnce(t *testing.T) {
 }
 
 func TestLedgerIsRemovedWithItsLastRecord(t *testing.T) {
-	l := &ledger{exists: true, values: map[string]string{}}
+	for name, x := range map[string]struct {
+		change func(w *ledgerWrites)
+		want   bool
+	}{
+		"a record goes":               {func(w *ledgerWrites) { w.release("device 0:3:0") }, true},
+		"one goes, another comes":     {func(w *ledgerWrites) { w.release("device 0:3:0"); w.claim("device 0:4:0", "b") }, false},
+		"nothing goes that was there": {func(w *ledgerWrites) { w.release("device 9:9:9") }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &ledger{exists: true, values: map[string]string{}}
+			w := l.writes()
+			w.claim("device 0:3:0", "a")
+			w.apply()
+			w = l.writes()
+			x.change(w)
+			b := NewHost("hv1", nil, Options{}).batch("test", "")
+			w.addRemoves(b)
+			asked := false
+			for _, c := range b.calls {
+				asked = asked || c.Cmdlet == "Remove-Item" && c.Input != ""
+			}
+			if asked != x.want {
+				t.Errorf("the batch removes an empty ledger: %t, want %t", asked, x.want)
+			}
+		})
+	}
+}
+
+func TestRecordsIgnoreCase(t *testing.T) {
+	l := &ledger{values: map[string]string{}}
+	one := "1514"
 	w := l.writes()
-	w.claim("device 0:3:0", "a")
-	w.owe(Debt{Kind: RestartVM, TargetID: "v", Owner: "a"})
+	w.remember(before{Object: "port x", Setting: "*JumboPacket", Value: &one})
 	w.apply()
-	w = l.writes()
-	w.release("device 0:3:0")
-	if w.empties() {
-		t.Error("a debt is left, but the ledger would go")
-	}
-	for _, d := range l.debts() {
-		w.settle(d)
-	}
-	if !w.empties() {
-		t.Error("nothing is left, but the ledger would stay")
+	if _, ok := l.before("Port X", "*jumbopacket"); !ok {
+		t.Error("the same keyword in another spelling is another record")
 	}
 }
 
