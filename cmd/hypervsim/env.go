@@ -74,12 +74,13 @@ func variables(h simulator.ReadyHost, guest *simulator.Credential) [][2]string {
 	}
 	vars := [][2]string{
 		{"HYPERV_HOST", h.Address}, {"HYPERV_PORT", strconv.Itoa(port)}, {"HYPERV_HTTPS", strconv.FormatBool(https)},
-		{"HYPERV_AUTH", "basic"}, {"HYPERV_USER", h.Username}, {"HYPERV_PASSWORD", h.Password},
+		{"HYPERV_AUTH", "auto"}, {"HYPERV_USER", h.Username}, {"HYPERV_PASSWORD", h.Password},
 	}
 	if https {
 		vars = append(vars, [2]string{"HYPERV_CA_FILE", h.CAFile})
-	} else {
-		vars = append(vars, [2]string{"HYPERV_ALLOW_UNENCRYPTED", "true"})
+	}
+	if h.ClientCertificateFile != "" {
+		vars = append(vars, [2]string{"HYPERV_CLIENT_CERTIFICATE_FILE", h.ClientCertificateFile}, [2]string{"HYPERV_CLIENT_KEY_FILE", h.ClientKeyFile})
 	}
 	if guest != nil {
 		vars = append(vars, [2]string{"HYPERV_GUEST_USER", guest.Username}, [2]string{"HYPERV_GUEST_PASSWORD", guest.Password})

@@ -67,7 +67,7 @@ func TestEnv(t *testing.T) {
 	const odd = `p'w"$(x)` + "`;[x]* ü"
 	line, err := json.Marshal(simulator.Ready{
 		Hosts: []simulator.ReadyHost{
-			{Name: "hv1", Address: "127.0.0.1", HTTPPort: 5985, HTTPSPort: 5986, Username: "Administrator", Password: odd, CAFile: "/tmp/ca.pem"},
+			{Name: "hv1", Address: "127.0.0.1", HTTPPort: 5985, HTTPSPort: 5986, Username: "Administrator", Password: odd, CAFile: "/tmp/ca.pem", ClientCertificateFile: "/tmp/c.pem", ClientKeyFile: "/tmp/c.key"},
 			{Name: "hv2", Address: "127.0.0.1", HTTPPort: 5987, Username: "u", Password: "p"},
 		},
 		GuestCredential: &simulator.Credential{Username: "g", Password: odd},
@@ -86,11 +86,11 @@ func TestEnv(t *testing.T) {
 		want  map[string]string
 	}{
 		{"first host, from stdin", string(line) + "\n", nil, map[string]string{
-			"HYPERV_HOST": "127.0.0.1", "HYPERV_PORT": "5986", "HYPERV_HTTPS": "true", "HYPERV_AUTH": "basic", "HYPERV_USER": "Administrator",
-			"HYPERV_PASSWORD": odd, "HYPERV_CA_FILE": "/tmp/ca.pem", "HYPERV_GUEST_USER": "g", "HYPERV_GUEST_PASSWORD": odd,
+			"HYPERV_HOST": "127.0.0.1", "HYPERV_PORT": "5986", "HYPERV_HTTPS": "true", "HYPERV_AUTH": "auto", "HYPERV_USER": "Administrator",
+			"HYPERV_PASSWORD": odd, "HYPERV_CA_FILE": "/tmp/ca.pem", "HYPERV_CLIENT_CERTIFICATE_FILE": "/tmp/c.pem", "HYPERV_CLIENT_KEY_FILE": "/tmp/c.key", "HYPERV_GUEST_USER": "g", "HYPERV_GUEST_PASSWORD": odd,
 		}},
 		{"second host without HTTPS, from a file", "", []string{"--ready", file, "--host", "HV2"}, map[string]string{
-			"HYPERV_PORT": "5987", "HYPERV_HTTPS": "false", "HYPERV_ALLOW_UNENCRYPTED": "true", "HYPERV_USER": "u", "HYPERV_PASSWORD": "p", "HYPERV_CA_FILE": "",
+			"HYPERV_PORT": "5987", "HYPERV_HTTPS": "false", "HYPERV_ALLOW_UNENCRYPTED": "", "HYPERV_USER": "u", "HYPERV_PASSWORD": "p", "HYPERV_CA_FILE": "",
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package hyperv
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/powershell"
@@ -166,11 +167,25 @@ func (b *batch) commandError(c wire.Call, ce wire.CommandError) error {
 
 func (b *batch) transportError(err error, readOnly bool) error {
 	e := &Error{Kind: Other, Op: b.op, Host: b.host.Name, Object: b.about, Err: err}
-	var lost *powershell.LostError
-	if asLost(err, &lost) && lost.Started && !readOnly {
-		e.Kind = SessionLost
-		e.Cause = "The connection was lost while the change may have been running."
-		e.Fix = "Plan again: the provider reads what is there and continues from it."
+	if readOnly || !changeLost(err) {
+		return e
+	}
+	e.Kind = SessionLost
+	e.Cause = "The connection was lost while the change may have been running."
+	e.Fix = "Plan again: the provider reads what is there and continues from it."
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		e.Kind = TimedOut
+		e.Cause = "The time for this was over while the change was running. The host may still be at it."
+		e.Fix = "Look at the host until it is done, then plan again: the provider reads what is there and continues from it. Raise the timeout in timeouts of the resource if it only needs longer."
+	case errors.Is(err, context.Canceled):
+		e.Cause = "The run was cancelled while the change was running, and the change did not end in the time that it has then. The host may still be at it."
 	}
 	return e
+}
+
+// changeLost says that a change may have run whose results cannot be had any more.
+func changeLost(err error) bool {
+	var lost *powershell.LostError
+	return errors.As(err, &lost) && lost.Started
 }

@@ -74,7 +74,7 @@ func (c *guestChange) undo(ctx context.Context, cause error) error {
 	if len(c.written) == 0 {
 		return cause
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.host.opts.RestartWait)
+	ctx, cancel := c.host.cleanUp(ctx)
 	defer cancel()
 	b := c.host.batch(c.op, adapterAbout(c.ref)) // where an answer was lost, only the host knows what was written
 	after := b.readParts(partSwitchList, partVM(c.ref.VMID, ""), partLedger)

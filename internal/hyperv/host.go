@@ -5,7 +5,6 @@ package hyperv
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -92,8 +91,6 @@ func (h *Host) wait(ctx context.Context) error {
 		return ctx.Err()
 	}
 }
-
-func asLost(err error, lost **powershell.LostError) bool { return errors.As(err, lost) }
 
 // claims is a set of objects.
 type claims struct {

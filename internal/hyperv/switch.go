@@ -206,6 +206,9 @@ func (h *Host) CreateSwitch(ctx context.Context, spec SwitchSpec) (*Switch, erro
 		}
 	}
 	out, err := h.newSwitch(ctx, op, spec, w)
+	if changeLost(err) {
+		out, err = h.lostNewSwitch(ctx, op, spec, inv, err)
+	}
 	if err != nil {
 		return nil, h.undoNewSwitch(ctx, spec, inv, owner, err)
 	}
@@ -223,9 +226,13 @@ func (h *Host) CreateSwitch(ctx context.Context, spec SwitchSpec) (*Switch, erro
 		}
 	}
 	if bounced { // what a switch can do changes with the restart
-		if out, err = h.readSwitch(ctx, out.ID); err != nil {
-			return nil, err
+		read, err := h.readSwitch(ctx, out.ID)
+		if err != nil { // without a state the switch would be nobody's
+			out.Notes = append(notes, Note{"The switch could not be read after the restart of its net adapters",
+				err.Error() + "\n\nThe switch was made. The next plan reads what it is now."})
+			return out, nil
 		}
+		out = read
 	}
 	notes = append(notes, iovNotes(inv, out)...)
 	if spec.RequireIovSupport && len(out.Debts) == 0 && !out.IovSupport {
@@ -283,10 +290,8 @@ func (h *Host) newSwitch(ctx context.Context, op string, spec SwitchSpec, w *led
 // undoNewSwitch removes what a failed New-VMSwitch left: the debt, and a switch that exists all the same
 // (an orphan of a failed roll-back is possible: facts.md 14).
 func (h *Host) undoNewSwitch(ctx context.Context, spec SwitchSpec, inv *Inventory, owner string, cause error) error {
-	if KindOf(cause) == SessionLost {
-		return cause // it may have worked: the next plan reads what is there
-	}
-	ctx = context.WithoutCancel(ctx)
+	ctx, cancel := h.cleanUp(ctx)
+	defer cancel()
 	w := inv.ledger.writes()
 	for _, d := range inv.ledger.debts() {
 		if d.Owner == owner {
@@ -303,6 +308,41 @@ func (h *Host) undoNewSwitch(ctx context.Context, spec SwitchSpec, inv *Inventor
 	}
 	w.apply()
 	return refineNewSwitch(cause)
+}
+
+// lostLooks is how often it is looked for a switch whose making nobody saw the end of: the management service goes on
+// where the PowerShell process that asked it is gone.
+const lostLooks = 5
+
+// lostNewSwitch finds out what became of a New-VMSwitch whose answer was lost: a switch of this name that was not
+// there before is ours. cause is returned where there is none, or not the one that is wanted, and then is undone.
+func (h *Host) lostNewSwitch(ctx context.Context, op string, spec SwitchSpec, before *Inventory, cause error) (*Switch, error) {
+	ctx, cancel := h.cleanUp(ctx)
+	defer cancel()
+	for range lostLooks {
+		inv, err := h.read(ctx, op, switchAbout(spec.Name), partNetAdapters, partSwitches, partLedger)
+		if err != nil {
+			break
+		}
+		for _, s := range inv.Switches {
+			if _, err := h.switchByID(before, s.ID); err == nil || !strings.EqualFold(s.Name, spec.Name) {
+				continue
+			}
+			out := inv.describeSwitch(s)
+			if !out.IovEnabled || spec.LoadBalancingAlgorithm != "" && !strings.EqualFold(out.LoadBalancingAlgorithm, spec.LoadBalancingAlgorithm) {
+				return nil, cause
+			}
+			return out, nil
+		}
+		if h.wait(ctx) != nil {
+			break
+		}
+	}
+	var e *Error
+	if asError(cause, &e) {
+		e.Fix += fmt.Sprintf(" A switch %q that is there by then is imported (terraform import … '%s/%s') or removed.", spec.Name, h.Name, spec.Name)
+	}
+	return nil, cause
 }
 
 // refineNewSwitch adds the rule to what Windows says about a refused switch.

@@ -145,7 +145,7 @@ func (c *adapterChange) create(ctx context.Context) (*VMAdapter, error) {
 // undoCreate removes an adapter that was added and could not be finished. Where the answer was lost, the adapter
 // is the one of that name that was not there before.
 func (c *adapterChange) undoCreate(ctx context.Context, out *VMAdapter, there map[string]bool, cause error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.host.opts.RestartWait)
+	ctx, cancel := c.host.cleanUp(ctx)
 	defer cancel()
 	if out == nil {
 		inv, err := c.host.read(ctx, c.op, vmAbout(c.vm.Name), partVM(c.vm.ID, ""))

@@ -246,7 +246,7 @@ func (c *rdmaChange) reread(ctx context.Context) (*VMAdapter, error) {
 // undo brings the adapter back to what it was when the change began, and takes out of the ledger what the
 // change put into it.
 func (c *rdmaChange) undo(ctx context.Context, create bool, cause error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.host.opts.RestartWait)
+	ctx, cancel := c.host.cleanUp(ctx)
 	defer cancel()
 	inv, err := c.host.read(ctx, c.op, adapterAbout(c.now.ByID()), partSwitchList, partVM(c.now.VM.ID, ""), partLedger)
 	if err != nil {

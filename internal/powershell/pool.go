@@ -115,7 +115,7 @@ func (p *Pool) take(ctx context.Context, fresh bool) (*pooled, error) {
 			if err != nil {
 				return nil, err
 			}
-			runner.grace, runner.closeTime = p.opts.Grace, p.opts.CloseTime
+			runner.grace, runner.closeTime, runner.force = p.opts.Grace, p.opts.CloseTime, p.force
 			return &pooled{Runner: runner, born: time.Now()}, nil
 		}
 		if !fresh && time.Since(r.born) < p.opts.MaxAge {

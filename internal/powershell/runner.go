@@ -52,6 +52,7 @@ type Runner struct {
 	closed bool
 
 	grace, closeTime time.Duration
+	force            context.Context //nolint:containedctx // ends a grace; the pool's life, not a caller's
 }
 
 // Open starts a process on the host. Errors are those of package winrm, or *StartError.
@@ -77,7 +78,7 @@ func newRunner(ctx context.Context, p process, log logFunc) (*Runner, error) {
 	if log == nil {
 		log = func(context.Context, string, map[string]any) {}
 	}
-	r := &Runner{p: p, log: log, grace: graceTime, closeTime: closeTime}
+	r := &Runner{p: p, log: log, grace: graceTime, closeTime: closeTime, force: context.Background()}
 	r.stdout = lineBuffer{frame: r.frame, noise: func(line string) {
 		log(ctx, "the host's PowerShell process printed something", map[string]any{"text": line})
 	}}
@@ -160,7 +161,7 @@ func (r *Runner) doGroups(ctx context.Context, groups [][]Call) ([][]wire.Result
 	if readOnly(groups) {
 		grace = 0
 	}
-	work, stop := withGrace(ctx, grace)
+	work, stop := withGrace(ctx, r.force, grace)
 	defer stop()
 
 	text, err := r.exchange(work, data)
@@ -180,8 +181,8 @@ func (r *Runner) doGroups(ctx context.Context, groups [][]Call) ([][]wire.Result
 	return reply.Groups, nil
 }
 
-// withGrace is ctx whose cancellation comes later by grace.
-func withGrace(ctx context.Context, grace time.Duration) (context.Context, func()) {
+// withGrace is ctx whose cancellation comes later by grace, unless force ends.
+func withGrace(ctx, force context.Context, grace time.Duration) (context.Context, func()) {
 	if grace == 0 {
 		return ctx, func() {}
 	}
@@ -191,6 +192,8 @@ func withGrace(ctx context.Context, grace time.Duration) (context.Context, func(
 		select {
 		case <-time.After(grace):
 			cancel(context.Cause(ctx))
+		case <-force.Done():
+			cancel(context.Cause(force))
 		case <-finished:
 		}
 	})

@@ -94,7 +94,7 @@ func authenticationAttributes(intro string) map[string]schema.Attribute {
 		"client_key_file":         text(intro + "File with the private key (PEM, not encrypted) of the client certificate. Not together with `client_key`. Environment: `HYPERV_CLIENT_KEY_FILE`."),
 		"kerberos": schema.SingleNestedAttribute{
 			Optional: true,
-			MarkdownDescription: intro + "Kerberos, for `kerberos` and `auto`. May be empty (`{}`) where the system's krb5.conf, `user` and `password` say everything. " +
+			MarkdownDescription: intro + "Kerberos, for `kerberos` and `auto`. May be empty (`{}`) where the system's krb5.conf, `user` and `password` say everything. Each setting of a host goes before the one for all hosts. " +
 				"Environment: `HYPERV_KERBEROS_REALM`, `HYPERV_KERBEROS_KDC` (several with commas), `HYPERV_KERBEROS_KRB5_CONF`, `HYPERV_KERBEROS_KEYTAB_FILE`, `HYPERV_KERBEROS_CCACHE_FILE`, `HYPERV_KERBEROS_SPN`.",
 			Attributes: map[string]schema.Attribute{
 				"realm": text("Realm of the user, in capitals. Default: what stands behind `@` in `user`, else `default_realm` of krb5.conf."),

@@ -15,14 +15,22 @@ import (
 
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/hyperv"
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/powershell"
+	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/winrm"
 )
+
+// Options are how a host is worked on, how its sessions are kept, and how it is connected to.
+type Options struct {
+	hyperv.Options
+	powershell.PoolOptions
+	Connection winrm.Config
+}
 
 // client is a configured provider: the hosts by name. It contacts none by itself.
 type client struct {
 	hosts        map[string]*hostEntry
 	hostsUnknown bool // not even the names are known before apply
 	guests       guestLogins
-	options      []func(*hyperv.Options)
+	options      []func(*Options)
 }
 
 // hostEntry opens a host's sessions when something first asks for the host.
@@ -169,19 +177,32 @@ func (c *client) host(name string) (*hyperv.Host, error) {
 	return e.open(c.guests, c.options), nil
 }
 
-func (e *hostEntry) open(guests guestLogins, more []func(*hyperv.Options)) *hyperv.Host {
+func (e *hostEntry) open(guests guestLogins, more []func(*Options)) *hyperv.Host {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.host != nil {
 		return e.host
 	}
-	e.pool = powershell.NewPool(e.connection.winrm, powershell.PoolOptions{MaxSessions: e.connection.maxSessions})
-	options := hyperv.Options{Reads: powershell.NewCoalescer(e.pool), GuestCredential: guests.find}
+	options := Options{
+		Options:     hyperv.Options{GuestCredential: guests.find},
+		PoolOptions: powershell.PoolOptions{MaxSessions: e.connection.maxSessions},
+		Connection:  e.connection.winrm,
+	}
+	options.Connection.Log = e.log
 	for _, change := range more {
 		change(&options)
 	}
-	e.host = hyperv.NewHost(e.name, e.pool, options)
+	e.pool = powershell.NewPool(options.Connection, options.PoolOptions)
+	options.Reads = powershell.NewCoalescer(e.pool)
+	e.host = hyperv.NewHost(e.name, e.pool, options.Options)
 	return e.host
+}
+
+// log is logDebug with the host's name.
+func (e *hostEntry) log(ctx context.Context, message string, fields map[string]any) {
+	all := map[string]any{"host": e.name}
+	maps.Copy(all, fields)
+	logDebug(ctx, message, all)
 }
 
 // close deletes the shells on all hosts.

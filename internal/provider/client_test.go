@@ -112,6 +112,45 @@ func TestConfigurationBeforeEnvironment(t *testing.T) {
 	}
 }
 
+func TestKerberosLevels(t *testing.T) {
+	object := func(values map[string]string) types.Object {
+		all := map[string]attr.Value{"kdc": types.ListNull(types.StringType)}
+		for name := range kerberosTypes() {
+			if name != "kdc" {
+				all[name] = types.StringNull()
+			}
+		}
+		for name, v := range values {
+			all[name] = types.StringValue(v)
+			if name == "kdc" {
+				all[name] = types.ListValueMust(types.StringType, []attr.Value{types.StringValue(v)})
+			}
+		}
+		return types.ObjectValueMust(kerberosTypes(), all)
+	}
+	null := types.ObjectNull(kerberosTypes())
+	for _, tt := range []struct {
+		name           string
+		host, top, env types.Object
+		want           string
+	}{
+		{"nowhere", null, null, null, "<nil>"},
+		{"empty", object(nil), null, null, "&{Realm: KDC:[] ConfigFile: KeytabFile: CCacheFile: SPN:}"},
+		{"each from its level", object(map[string]string{"spn": "s"}), object(map[string]string{"realm": "t", "kdc": "k", "spn": "no"}), object(map[string]string{"realm": "no", "keytab_file": "e"}),
+			"&{Realm:t KDC:[k] ConfigFile: KeytabFile:e CCacheFile: SPN:s}"},
+		{"what excludes each other", object(map[string]string{"krb5_conf": "c", "ccache_file": "h"}), object(map[string]string{"kdc": "no", "keytab_file": "no"}), null,
+			"&{Realm: KDC:[] ConfigFile:c KeytabFile: CCacheFile:h SPN:}"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var d diag.Diagnostics
+			s := source{host: connectionModel{Kerberos: tt.host}, top: connectionModel{Kerberos: tt.top}, env: connectionModel{Kerberos: tt.env}}
+			if got := fmt.Sprintf("%+v", s.kerberos(t.Context(), &d)); got != tt.want || d.HasError() {
+				t.Errorf("%s, want %s; %v", got, tt.want, d)
+			}
+		})
+	}
+}
+
 func TestGuestLogins(t *testing.T) {
 	g := guestLogins{
 		credentials: map[string]guestLogin{"a": {"ua", "pa"}, "b": {"ub", "pb"}},

@@ -5,7 +5,9 @@ import (
 	"crypto/x509"
 	"fmt"
 	"os"
+	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -60,13 +62,14 @@ func (s source) connection(ctx context.Context, address types.String, diags *dia
 	insecure, insecureFrom := first(s.host.InsecureSkipVerify, s.top.InsecureSkipVerify, s.env.InsecureSkipVerify)
 	unencrypted, _ := first(s.host.AllowUnencrypted, s.top.AllowUnencrypted, s.env.AllowUnencrypted)
 	sessions, _ := first(s.host.MaxSessions, s.top.MaxSessions, s.env.MaxSessions)
-	kerberos, kerberosFrom := first(s.host.Kerberos, s.top.Kerberos, s.env.Kerberos)
+	_, kerberosFrom := first(s.host.Kerberos, s.top.Kerberos, s.env.Kerberos)
 	caCert, caFile, caFrom := s.authorities()
 	client, clientFrom := s.clientCertificate()
 
-	values := []attr.Value{address, port, https, auth, user, password, serverName, minTLS, insecure, unencrypted, sessions, kerberos, caCert, caFile}
+	values := []attr.Value{address, port, https, auth, user, password, serverName, minTLS, insecure, unencrypted, sessions, s.host.Kerberos, s.top.Kerberos, s.env.Kerberos, caCert, caFile}
 	values = append(values, client.ClientCertificate, client.ClientCertificateFile, client.ClientKey, client.ClientKeyFile)
-	for _, v := range values {
+	timing := s.timing()
+	for _, v := range append(values, timing.values()...) {
 		if t, err := v.ToTerraformValue(ctx); err != nil || !t.IsFullyKnown() {
 			return connection{unknown: true}
 		}
@@ -88,7 +91,8 @@ func (s source) connection(ctx context.Context, address types.String, diags *dia
 		},
 	}
 	before := diags.ErrorsCount()
-	c.winrm.Kerberos = s.kerberos(ctx, kerberos, diags)
+	timing.fill(&c.winrm, diags)
+	c.winrm.Kerberos = s.kerberos(ctx, diags)
 	s.readClientCertificate(&c.winrm, client, clientFrom, diags)
 	s.needs(c.winrm, diags)
 	if c.winrm.InsecureSkipVerify && c.winrm.HTTPS {
@@ -104,6 +108,17 @@ func (s source) connection(ctx context.Context, address types.String, diags *dia
 		}, diags)
 	}
 	return c
+}
+
+func (m timingModel) fill(c *winrm.Config, diags *diag.Diagnostics) {
+	for _, x := range []struct {
+		value timetypes.GoDuration
+		to    *time.Duration
+	}{{m.RetryBudget, &c.RetryBudget}, {m.ConnectTimeout, &c.ConnectTimeout}, {m.OperationTimeout, &c.OperationTimeout}} {
+		d, problems := x.value.ValueGoDuration()
+		diags.Append(problems...)
+		*x.to = d
+	}
 }
 
 // authorities takes both attributes from the same level: a host with ca_file does not want the

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,17 +58,29 @@ func (s source) readClientCertificate(c *winrm.Config, m clientCertificateModel,
 	c.ClientKey = read(m.ClientKey, m.ClientKeyFile, "client_key_file", envClientKey)
 }
 
-func (s source) kerberos(ctx context.Context, o types.Object, diags *diag.Diagnostics) *winrm.KerberosConfig {
-	if o.IsNull() {
-		return nil
+// kerberos takes each setting from the first level that has it; of two that exclude each other, from the first
+// level that has either.
+func (s source) kerberos(ctx context.Context, diags *diag.Diagnostics) *winrm.KerberosConfig {
+	var k *winrm.KerberosConfig
+	for _, o := range []types.Object{s.host.Kerberos, s.top.Kerberos, s.env.Kerberos} {
+		if o.IsNull() {
+			continue
+		}
+		if k == nil {
+			k = &winrm.KerberosConfig{}
+		}
+		var m kerberosModel
+		var kdc []string
+		diags.Append(o.As(ctx, &m, basetypes.ObjectAsOptions{})...)
+		diags.Append(m.KDC.ElementsAs(ctx, &kdc, false)...)
+		k.Realm, k.SPN = cmp.Or(k.Realm, m.Realm.ValueString()), cmp.Or(k.SPN, m.SPN.ValueString())
+		if len(k.KDC) == 0 && k.ConfigFile == "" {
+			k.KDC, k.ConfigFile = kdc, m.Krb5Conf.ValueString()
+		}
+		if k.KeytabFile == "" && k.CCacheFile == "" {
+			k.KeytabFile, k.CCacheFile = m.KeytabFile.ValueString(), m.CCacheFile.ValueString()
+		}
 	}
-	var m kerberosModel
-	diags.Append(o.As(ctx, &m, basetypes.ObjectAsOptions{})...)
-	k := &winrm.KerberosConfig{
-		Realm: m.Realm.ValueString(), ConfigFile: m.Krb5Conf.ValueString(), KeytabFile: m.KeytabFile.ValueString(),
-		CCacheFile: m.CCacheFile.ValueString(), SPN: m.SPN.ValueString(),
-	}
-	diags.Append(m.KDC.ElementsAs(ctx, &k.KDC, false)...)
 	return k
 }
 

@@ -197,7 +197,7 @@ func certificateAdvice(e *winrm.CertificateError) (cause, fix string) {
 			return "The host's certificate was not issued by an authority in ca_cert or ca_file.", "Give the certificate of the authority that issued it."
 		}
 		return "The host's certificate is self-signed or issued by an authority that this machine does not trust.",
-			"Give the authority's certificate, for a self-signed one the certificate itself, in ca_cert or ca_file (on the host: Export-Certificate, then certutil -encode)."
+			"Give the authority's certificate in ca_cert or ca_file; a self-signed certificate is its own authority (on the host: Export-Certificate, then certutil -encode)."
 	case winrm.CertificateWrongName:
 		names := ""
 		if e.Certificate != nil {

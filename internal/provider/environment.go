@@ -88,6 +88,7 @@ func (e environment) connection(diags *diag.Diagnostics) connectionModel {
 	m.TLSMinVersion = e.oneOf(envTLSMinVersion, tlsVersions(), diags)
 	m.ClientCertificateFile, m.ClientKeyFile = e.text(envClientCertificate), e.text(envClientKey)
 	m.Kerberos = e.kerberos()
+	m.timingModel = e.timing(diags)
 	return m
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/hyperv"
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/provider"
 )
 
@@ -81,7 +80,7 @@ func (d diagnostics) String() string {
 // newServer starts a provider without configuring it. Its shells are deleted at the end of the test.
 func newServer(t testing.TB) *harness { t.Helper(); return startServer(t, quick) }
 
-func startServer(t testing.TB, options ...func(*hyperv.Options)) *harness {
+func startServer(t testing.TB, options ...func(*provider.Options)) *harness {
 	t.Helper()
 	h := &harness{t: t, ctx: t.Context(), server: provider.NewServer("test", options...)}
 	h.srv = providerserver.NewProtocol6(h.server.Provider())()

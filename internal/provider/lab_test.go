@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/hyperv"
+	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/provider"
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator"
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator/door"
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator/lab"
@@ -167,7 +167,7 @@ func (l *testLab) harness(hosts ...string) *harness {
 // patientHarness is a provider as users run it: it shares what it reads for some seconds.
 func (l *testLab) patientHarness(hosts ...string) *harness {
 	l.t.Helper()
-	h := startServer(l.t, func(o *hyperv.Options) { quick(o); o.InventoryAge = 0 })
+	h := startServer(l.t, func(o *provider.Options) { quick(o); o.InventoryAge = 0 })
 	if d := h.configure(l.config(hosts...)).errors(); len(d) > 0 {
 		l.t.Fatal(d)
 	}

@@ -10,15 +10,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-
-	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/hyperv"
 )
 
 // Server makes provider values and closes what they opened on hosts. Terraform's protocol has no call
 // that says "you are done", so whoever serves the provider calls Close when serving ends.
 type Server struct {
 	version string
-	options []func(*hyperv.Options)
+	options []func(*Options)
 
 	mu      sync.Mutex
 	clients []*client
@@ -26,7 +24,7 @@ type Server struct {
 
 // NewServer returns a Server for providers of this version. The options change how hosts are worked on: how
 // long to wait for what.
-func NewServer(version string, options ...func(*hyperv.Options)) *Server {
+func NewServer(version string, options ...func(*Options)) *Server {
 	return &Server{version: version, options: options}
 }
 

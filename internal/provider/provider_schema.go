@@ -43,6 +43,7 @@ type connectionModel struct {
 	MaxSessions        types.Int64  `tfsdk:"max_sessions"`
 	Kerberos           types.Object `tfsdk:"kerberos"`
 	clientCertificateModel
+	timingModel
 }
 
 type hostModel struct {
@@ -171,6 +172,7 @@ func connectionAttributes(intro string) map[string]schema.Attribute {
 		},
 	}
 	maps.Copy(attributes, authenticationAttributes(intro))
+	maps.Copy(attributes, timingAttributes(intro))
 	return attributes
 }
 

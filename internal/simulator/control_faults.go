@@ -55,6 +55,9 @@ func (s *Server) AddFaults(rules ...door.Rule) error {
 	return nil
 }
 
+// Faults lists the rules about requests and connections that can still hit.
+func (s *Server) Faults() []door.Rule { return s.rules.Pending() }
+
 // ClearFaults removes every rule.
 func (s *Server) ClearFaults() {
 	s.rules.Clear()

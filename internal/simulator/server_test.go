@@ -170,8 +170,9 @@ func TestBatchOverHTTPS(t *testing.T) {
 	}
 }
 
-// The same batch through a real PowerShell gives the same objects, and nothing is left running.
-func TestPowerShellEngine(t *testing.T) {
+// findPowerShell is for tests of the powershell engine.
+func findPowerShell(t *testing.T) string {
+	t.Helper()
 	shell := os.Getenv("HYPERVSIM_POWERSHELL")
 	for _, name := range []string{"pwsh", "powershell"} {
 		if found, err := exec.LookPath(name); err == nil && shell == "" {
@@ -184,6 +185,12 @@ func TestPowerShellEngine(t *testing.T) {
 		}
 		t.Skip("no PowerShell: not tested that the powershell engine answers behind the door")
 	}
+	return shell
+}
+
+// The same batch through a real PowerShell gives the same objects, and nothing is left running.
+func TestPowerShellEngine(t *testing.T) {
+	shell := findPowerShell(t)
 	native := start(t, nil)
 	powershell := start(t, func(o *simulator.Options) { o.Engine, o.PowerShell = simulator.EnginePowerShell, shell })
 	want, err := native.runner().Do(t.Context(), getVM("*"))

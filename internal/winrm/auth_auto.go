@@ -45,7 +45,7 @@ func (a *auto) Post(ctx context.Context, rt http.RoundTripper, url string, messa
 		if kind == "" {
 			answer, err := probe(ctx, rt, url)
 			if err != nil || answer.Status != http.StatusUnauthorized {
-				return answer, refuse200(err, url, answer, "does not ask who wants to use it")
+				return answer, refuse200(err, url, answer)
 			}
 			offered := offeredSchemes(answer.Header)
 			if kind = a.safest(offered); kind == "" {

@@ -31,7 +31,7 @@ func (k *kerberos) Post(ctx context.Context, rt http.RoundTripper, url string, m
 		if !k.ready {
 			answer, err := probe(ctx, rt, url)
 			if err != nil || answer.Status != http.StatusUnauthorized || !offers(offeredSchemes(answer.Header), AuthKerberos) {
-				return answer, refuse200(err, url, answer, "does not ask who wants to use it")
+				return answer, refuse200(err, url, answer)
 			}
 			k.binding, k.ready = answer.binding(), true
 		}

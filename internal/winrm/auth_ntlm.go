@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 
@@ -32,6 +33,7 @@ type ntlm struct {
 
 	// session is that of an authenticated connection.
 	session *ntlmssp.SecuritySession
+	conn    net.Conn
 }
 
 func newNTLM(c Config) *ntlm {
@@ -48,7 +50,7 @@ func splitUser(s string) (user, domain string) {
 }
 
 func (n *ntlm) Kind() string { return AuthNTLM }
-func (n *ntlm) Reset()       { n.session = nil }
+func (n *ntlm) Reset()       { n.session, n.conn = nil, nil }
 
 func (n *ntlm) Post(ctx context.Context, rt http.RoundTripper, url string, message []byte) (Answer, error) {
 	answer, err := n.post(ctx, rt, url, message)
@@ -74,9 +76,11 @@ func (n *ntlm) post(ctx context.Context, rt http.RoundTripper, url string, messa
 		if err != nil || answer.Status != http.StatusUnauthorized {
 			return answer, err
 		}
-		// Not carried out: this is another connection than the one that was authenticated.
+		// Not carried out: this is another connection than the one that was authenticated, or one that has
+		// forgotten who it belongs to.
+		same := answer.conn == n.conn
 		n.Reset()
-		if fresh || !first {
+		if fresh && same || !first {
 			return answer, nil
 		}
 	}
@@ -95,7 +99,7 @@ func (n *ntlm) handshake(ctx context.Context, rt http.RoundTripper, url string) 
 	}
 	offer, err := exchange(ctx, rt, url, nil, withToken(negotiate))
 	if err != nil || offer.Status != http.StatusUnauthorized {
-		return offer, refuse200(err, url, offer, "accepted a request without a password")
+		return offer, refuse200(err, url, offer)
 	}
 	challenge, ok := negotiateToken(offer.Header)
 	if !ok {
@@ -121,17 +125,17 @@ func (n *ntlm) handshake(ctx context.Context, rt http.RoundTripper, url string) 
 		return Answer{}, errors.New("the connection was closed during the NTLM handshake")
 	}
 	if answer.Status == http.StatusOK {
-		if n.session = client.SecuritySession(); n.session == nil {
+		if n.session, n.conn = client.SecuritySession(), answer.conn; n.session == nil {
 			return Answer{}, &SecurityError{URL: url, Auth: AuthNTLM, Err: errors.New("the handshake gave no keys")}
 		}
 	}
 	return answer, nil
 }
 
-// refuse200 makes an error of a 200 that nobody has earned.
-func refuse200(err error, url string, answer Answer, what string) error {
+// refuse200 makes an error of a 200 that nobody has earned: a WinRM service asks who wants to use it.
+func refuse200(err error, url string, answer Answer) error {
 	if err == nil && answer.Status == http.StatusOK {
-		return &SecurityError{URL: url, Auth: AuthNTLM, Err: fmt.Errorf("the host %s", what)}
+		return &HTTPError{URL: url, Status: answer.Status}
 	}
 	return err
 }

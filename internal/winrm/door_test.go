@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -238,4 +239,19 @@ func (w *tap) String() string {
 
 func ntlm() door.NTLM {
 	return door.NTLM{Computer: "HV1", Username: doorUser, Password: doorPassword}
+}
+
+// tricky is what goes there and back: it looks like what it travels in, and needs several messages.
+const tricky = "--Encrypted Boundary\r\n\tContent-Type: application/octet-stream\r\n--Encrypted Boundary--\r\n"
+
+func basicAuth() door.Basic { return door.Basic{Username: doorUser, Password: doorPassword} }
+
+// refused is the AuthError in err.
+func refused(t *testing.T, err error) *winrm.AuthError {
+	t.Helper()
+	var auth *winrm.AuthError
+	if !errors.As(err, &auth) {
+		t.Fatalf("no refusal: %v", err)
+	}
+	return auth
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/masterzen/winrm"
+	"github.com/masterzen/winrm/soap"
 )
 
 const (
@@ -55,8 +56,13 @@ func Start(ctx context.Context, t *Transport, commandLine string) (*Process, err
 }
 
 func (p *Process) start(ctx context.Context, commandLine string) (verdict, error) {
-	result, err := p.t.post(ctx, OpCreate, newCreateRequest(p.t.url, p.par))
+	create := newCreateRequest(p.t.url, p.par)
+	result, err := p.t.post(ctx, OpCreate, create)
 	if err != nil {
+		var op *OpError
+		if ctx.Err() != nil && errors.As(err, &op) && op.Sent {
+			p.shell = p.askAgain(ctx, create)
+		}
 		return result.verdict, err
 	}
 	if p.shell, err = parseID(winrm.ParseOpenShellResponse(result.body)); err != nil {
@@ -70,6 +76,19 @@ func (p *Process) start(ctx context.Context, commandLine string) (verdict, error
 		return fail, &OpError{Op: OpCommand, Tries: 1, Sent: true, Contact: p.t.contact(), Err: err}
 	}
 	return fail, nil
+}
+
+// askAgain gives the id of a shell that may have been made for somebody who gave up meanwhile, so that it can be
+// removed; "" where that cannot be found out.
+func (p *Process) askAgain(ctx context.Context, create *soap.SoapMessage) string {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+	defer cancel()
+	result, err := p.t.post(ctx, OpCreate, create)
+	if err != nil {
+		return ""
+	}
+	id, _ := parseID(winrm.ParseOpenShellResponse(result.body))
+	return id
 }
 
 // parseID refuses the empty id that masterzen's parsers give for an answer without one.

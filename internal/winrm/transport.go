@@ -159,8 +159,11 @@ func (t *Transport) known(err error) error {
 		security *SecurityError
 		kerberos *KerberosError
 		config   *ConfigError
+		page     *HTTPError
 	)
 	switch {
+	case errors.As(err, &page):
+		return page
 	case errors.As(err, &client):
 		return client
 	case errors.As(err, &security):

@@ -80,6 +80,7 @@ func (e *Engine) start(host, id, modules, script string, env []string) (*child, 
 	cmd.Dir = e.dir
 	cmd.Env = append(environment(env),
 		"HVSIM_DOOR="+filepath.Join(e.dir, "door"), "HVSIM_PROCESS="+id, "HVSIM_LIBRARY="+e.stubs.dir, "HVSIM_MODULES="+modules,
+		"HVSIM_POWERSHELL="+e.powershell, searchPath(filepath.Join(e.dir, "bin")),
 		"POWERSHELL_TELEMETRY_OPTOUT=1", "POWERSHELL_UPDATECHECK=Off", "DOTNET_CLI_TELEMETRY_OPTOUT=1", "NO_COLOR=1")
 	ownGroup(cmd)
 	stdin, err := cmd.StdinPipe()

@@ -69,6 +69,9 @@ func New(model cmdlet.Model, options Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := writePrograms(filepath.Join(dir, "bin")); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
 	listener, err := net.Listen("unix", filepath.Join(dir, "door"))
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))

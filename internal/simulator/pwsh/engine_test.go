@@ -54,6 +54,7 @@ func TestCommandLines(t *testing.T) {
 		{"interactive", "powershell -Command 1", "", "only with -NonInteractive", 1},
 		{"a script", enginetest.CommandLine(`"$((Get-VM).Name) $env:WINRS_X"; exit 7`), "v yes", "", 7},
 		{"a command", `powershell.exe -NonInteractive -Command (Get-VM).Id`, enginetest.VMID, "", 0},
+		{"a PowerShell inside of another", enginetest.CommandLine(`'a b', 'c' | PowerShell -NoProfile -ExecutionPolicy Bypass -Command '$input | ForEach-Object { $_ + [char]33 }; (Get-VM).Name; exit 4'; $LASTEXITCODE; chcp.com 65001`), "a b!\nc!\nv\n4\nActive code page: 65001", "", 0},
 		{"the other modules are there too", enginetest.CommandLine(`(Get-Command Hyper-V\Get-VM).Source; (Get-Command Get-NetAdapter).Source; 'a' | ConvertTo-Json`), "Hyper-V", "", 0},
 		{"the class of a CIM object", enginetest.CommandLine(`(Get-NetAdapter)[0] -is [ciminstance]`), "True", "", 0},
 		{"the session's own drives", enginetest.CommandLine(`$x = 5; (Get-Item -LiteralPath function:prompt).Name; 'env:WINRS_X', 'variable:x' | Get-Item | ForEach-Object Value; Test-Path Function:prompt`), "prompt\nyes\n5\nTrue", "", 0},
