@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -23,6 +24,8 @@ type client struct {
 	hostsUnknown bool // not even the names are known before apply
 	guests       guestLogins
 	options      []func(*hyperv.Options)
+	// rollbackAfter is 0 for the default.
+	rollbackAfter time.Duration
 }
 
 // hostEntry opens a host's sessions when something first asks for the host.
@@ -38,7 +41,7 @@ type hostEntry struct {
 // newClient reads the provider's configuration. What is unknown is remembered as such, what is known
 // is checked.
 func newClient(ctx context.Context, m providerModel, env environment, diags *diag.Diagnostics) *client {
-	c := &client{hosts: map[string]*hostEntry{}}
+	c := &client{hosts: map[string]*hostEntry{}, rollbackAfter: time.Duration(m.RollbackAfter.ValueInt64()) * time.Second}
 	defaults := env.connection(diags)
 	guestsKnown := known(ctx, m.GuestCredentials) && known(ctx, m.Guests) && !m.DefaultGuestCredential.IsUnknown()
 	if guestsKnown {
@@ -166,17 +169,17 @@ func (c *client) host(name string) (*hyperv.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.open(c.guests, c.options), nil
+	return e.open(c.guests, c.rollbackAfter, c.options), nil
 }
 
-func (e *hostEntry) open(guests guestLogins, more []func(*hyperv.Options)) *hyperv.Host {
+func (e *hostEntry) open(guests guestLogins, rollbackAfter time.Duration, more []func(*hyperv.Options)) *hyperv.Host {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.host != nil {
 		return e.host
 	}
 	e.pool = powershell.NewPool(e.connection.winrm, powershell.PoolOptions{MaxSessions: e.connection.maxSessions})
-	options := hyperv.Options{Reads: powershell.NewCoalescer(e.pool), GuestCredential: guests.find}
+	options := hyperv.Options{Reads: powershell.NewCoalescer(e.pool), GuestCredential: guests.find, Address: e.connection.winrm.Address, RollbackAfter: rollbackAfter}
 	for _, change := range more {
 		change(&options)
 	}
