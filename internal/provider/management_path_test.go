@@ -26,8 +26,16 @@ func throughRdmaPort(s *lab.Scenario) {
 	port.Address = ""
 }
 
-// hasty takes a change back after two seconds instead of minutes.
-func hasty(o *hyperv.Options) { o.RollbackAfter = 2 * time.Second }
+// hasty takes a change back after seconds instead of minutes.
+func hasty(o *hyperv.Options) { o.RollbackAfter = rollback() }
+
+// rollback leaves a real PowerShell the time to begin.
+func rollback() time.Duration {
+	if labEngine() == simulator.EnginePowerShell {
+		return 20 * time.Second
+	}
+	return 2 * time.Second
+}
 
 func (l *testLab) hastyHarness() *harness {
 	l.t.Helper()
@@ -76,9 +84,9 @@ func (l *testLab) noJob() {
 // eventually waits for something that happens on the host by itself.
 func eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !f(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(10*time.Second + rollback()); !f(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within 10 s", what)
+			t.Fatalf("%s: not in time", what)
 		}
 	}
 }
@@ -165,7 +173,7 @@ func TestProviderDiesInTheMiddle(t *testing.T) {
 			l := startLab(t, "intel-x722", throughRdmaPort)
 			// the job's own Enable fails for both ports: they stay disabled until somebody else enables them
 			l.fault(door.Rule{Cmdlet: "Enable-NetAdapter", Count: 2, Effect: door.ErrorRecordEffect, Error: &door.ErrorRecord{ID: "Windows System Error 31,Enable-NetAdapter", Category: "NotSpecified"}})
-			h := startServer(t, quick, func(o *hyperv.Options) { o.RollbackAfter = 3 * time.Second })
+			h := startServer(t, quick, func(o *hyperv.Options) { o.RollbackAfter = rollback() + time.Second })
 			if d := h.configure(l.config("hv1")).errors(); len(d) > 0 {
 				t.Fatal(d)
 			}
@@ -321,7 +329,7 @@ func TestCase47HostUnreachable(t *testing.T) {
 					_, _ = l.server.Cmdlet(restartComputer())
 				}()
 			}
-			mustFail(t, s, pathSwitch(nil), "could not be reached within 2s after the change", "taken the change back by itself", "preserve_host_ip_config", "rollback_after")
+			mustFail(t, s, pathSwitch(nil), "could not be reached within "+rollback().String()+" after the change", "taken the change back by itself", "preserve_host_ip_config", "rollback_after")
 			if s.state != nil {
 				t.Error("there is a state of a switch that was taken back")
 			}

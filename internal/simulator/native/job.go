@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/powershell/wire"
@@ -34,6 +35,9 @@ func (e *Engine) runJob(host, id string, pid int64, job wire.JobCall) *running {
 // job does what the job's bootstrap does: it reads the batch, holds the script against its hash, runs the batch
 // and leaves the answer where the batch was.
 func (r *runner) job(job wire.JobCall) bool {
+	lock := r.engine.jobLock(r.host + "/" + job.ID)
+	lock.Lock()
+	defer lock.Unlock()
 	script, err := base64.StdEncoding.DecodeString(r.jobValue(job.ID, wire.JobScript))
 	if hash := sha256.Sum256(script); err != nil || !strings.EqualFold(hex.EncodeToString(hash[:]), job.Hash) {
 		return false
@@ -50,6 +54,12 @@ func (r *runner) job(job wire.JobCall) bool {
 		"LiteralPath": wire.JobKey, "Name": wire.JobValue(job.ID, wire.JobResult), "Value": answer, "Type": "String",
 	}, nil, place{target: "host", session: r.id})
 	return failure == nil
+}
+
+// jobLock is the mutex that the parts of a job share.
+func (e *Engine) jobLock(name string) *sync.Mutex {
+	lock, _ := e.jobs.LoadOrStore(name, &sync.Mutex{})
+	return lock.(*sync.Mutex) //nolint:forcetypeassert // nothing else is stored
 }
 
 func (r *runner) jobValue(id, part string) string {

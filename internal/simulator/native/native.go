@@ -5,6 +5,7 @@ package native
 import (
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/powershell/wire"
@@ -26,6 +27,7 @@ type Engine struct {
 	catalog  *catalog.Catalog
 	version  string
 	lastPID  atomic.Int64
+	jobs     sync.Map     // *sync.Mutex by host and job
 	sessions SessionModel // nil when the model does not say
 }
 
