@@ -70,14 +70,16 @@ type ipConfig struct {
 	dns       []string
 }
 
-// static says that the addresses were given by hand: only then is there something to put back.
-func (c ipConfig) static() bool {
+// static are the addresses that were given by hand: only with one of them is there something to put back. What
+// DHCP or a router gave comes from there again.
+func (c ipConfig) static() []IPAddress {
+	var out []IPAddress
 	for _, a := range c.addresses {
-		if a.PrefixOrigin != "Manual" {
-			return false
+		if a.PrefixOrigin == "Manual" {
+			out = append(out, a)
 		}
 	}
-	return len(c.addresses) > 0
+	return out
 }
 
 // home finds the interface again. A host vNIC that was made anew has another GUID, but its name.
@@ -150,6 +152,9 @@ func hasAdapter(list []NetAdapter, guid string) bool {
 	return false
 }
 
+// siteLocalDNS begins the servers that Windows shows where there is none for IPv6.
+const siteLocalDNS = "fec0:0:0:ffff::"
+
 func (inv *Inventory) ipConfig(nic NetAdapter) ipConfig {
 	c := ipConfig{adapter: nic}
 	for _, a := range inv.Network.Addresses {
@@ -158,13 +163,15 @@ func (inv *Inventory) ipConfig(nic NetAdapter) ipConfig {
 		}
 	}
 	for _, r := range inv.Network.Defaults {
-		if r.InterfaceIndex == nic.InterfaceIndex {
+		if ip, err := netip.ParseAddr(r.NextHop); err == nil && r.InterfaceIndex == nic.InterfaceIndex && !ip.IsLinkLocalUnicast() { // those are announced
 			c.gateways = append(c.gateways, r.NextHop)
 		}
 	}
 	for _, d := range inv.Network.DNS {
-		if d.InterfaceIndex == nic.InterfaceIndex {
-			c.dns = append(c.dns, d.ServerAddresses...)
+		for _, server := range d.ServerAddresses {
+			if d.InterfaceIndex == nic.InterfaceIndex && !strings.HasPrefix(strings.ToLower(server), siteLocalDNS) {
+				c.dns = append(c.dns, server)
+			}
 		}
 	}
 	return c
@@ -186,13 +193,13 @@ func (inv *Inventory) lost(before []ipConfig) []string {
 	}
 	var out []string
 	for _, c := range before {
-		if len(c.addresses) > 0 && !c.static() {
-			if len(all.addresses) == 0 {
+		if len(c.static()) == 0 {
+			if len(c.addresses) > 0 && len(all.addresses) == 0 {
 				out = append(out, fmt.Sprintf("every IP address (net adapter %q got its own by DHCP)", c.adapter.Name))
 			}
 			continue
 		}
-		for _, a := range c.addresses {
+		for _, a := range c.static() {
 			if !have[a.IPAddress] {
 				out = append(out, fmt.Sprintf("the IP address %s/%d", a.IPAddress, a.PrefixLength))
 			}
@@ -214,7 +221,8 @@ func (inv *Inventory) lost(before []ipConfig) []string {
 // restoreIP adds calls that give an adapter, found by a condition, the static configuration. Each may find its
 // part there already, which is an error record and no harm.
 func (b *batch) restoreIP(c ipConfig, save string, where wire.Condition) {
-	if !c.static() {
+	addresses := c.static()
+	if len(addresses) == 0 {
 		return
 	}
 	find[named](b, wire.Call{Cmdlet: "Get-NetAdapter", Save: save, Where: []wire.Condition{where}}, tolerating(anyError))
@@ -224,7 +232,7 @@ func (b *batch) restoreIP(c ipConfig, save string, where wire.Condition) {
 		b.change(wire.Call{Cmdlet: name, Parameters: parameters, Select: []wire.Field{{Name: "InterfaceIndex"}}}, tolerating(anyError))
 	}
 	set("Set-NetIPInterface", map[string]any{"Dhcp": "Disabled"})
-	for _, a := range c.addresses {
+	for _, a := range addresses {
 		set("New-NetIPAddress", map[string]any{"IPAddress": a.IPAddress, "PrefixLength": a.PrefixLength})
 	}
 	for _, g := range c.gateways {

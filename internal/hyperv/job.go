@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/powershell"
@@ -113,8 +114,9 @@ func (j *job) await(ctx context.Context, calls []powershell.Call) ([]wire.Result
 	for {
 		value, armed, err := j.look(ctx)
 		switch {
-		case err != nil:
+		case err != nil && (ctx.Err() != nil || time.Now().After(deadline)):
 			return nil, j.unfinished(err)
+		case err != nil: // out of reach for long, or half up: it refuses the user for a while (facts.md 103)
 		case value != "":
 			return powershell.JobResults(calls, value)
 		case !armed:
@@ -133,8 +135,10 @@ func (j *job) look(ctx context.Context) (value string, armed bool, err error) {
 	name := wire.JobValue(j.ID, wire.JobResult)
 	b := j.host.batch("ask for the result of the change", j.obj)
 	// Only the one value: its name has dots, which a projection would take for a path.
-	result := b.add(wire.Call{Cmdlet: "Get-ItemProperty", Parameters: map[string]any{"LiteralPath": ledgerPath, "Name": name}, Depth: 1}, true, tolerating(anyError))
-	task := find[taskName](b, wire.Call{Cmdlet: "Get-ScheduledTask", Parameters: map[string]any{"TaskName": j.task()}}, tolerating(anyError))
+	result := b.add(wire.Call{Cmdlet: "Get-ItemProperty", Parameters: map[string]any{"LiteralPath": ledgerPath, "Name": name}, Depth: 1}, true, tolerating(func(c wire.CommandError) bool {
+		return commandKind(c) == NotFound || strings.HasPrefix(idHead(c), "System.Management.Automation.PSArgumentException")
+	}))
+	task := find[taskName](b, wire.Call{Cmdlet: "Get-ScheduledTask", Parameters: map[string]any{"TaskName": j.task()}}, tolerating(func(c wire.CommandError) bool { return commandKind(c) == NotFound }))
 	if err := b.run(ctx); err != nil {
 		return "", false, err
 	}
@@ -208,7 +212,7 @@ func (j *job) rollBack(ctx context.Context) error {
 	}
 	for {
 		_, armed, err := j.look(ctx)
-		if err != nil || !armed {
+		if err == nil && !armed || ctx.Err() != nil {
 			return err
 		}
 		if err := j.host.wait(ctx); err != nil {

@@ -66,11 +66,10 @@ func (c *switchChange) run(ctx context.Context, undo func(*batch)) (*Inventory, 
 	if err != nil {
 		return nil, c.takeBack(ctx, j, err)
 	}
-	inv, err := c.host.read(ctx, c.batch.op, c.batch.about, append([]part{partHostNetwork}, c.parts...)...)
+	inv, lost, err := c.compare(ctx)
 	if err != nil {
 		return nil, err // the host takes it back
 	}
-	lost := inv.lost(c.path)
 	if len(lost) == 0 {
 		return inv, j.confirm(ctx)
 	}
@@ -82,6 +81,26 @@ func (c *switchChange) run(ctx context.Context, undo func(*batch)) (*Inventory, 
 		return inv, failure
 	}
 	return nil, c.takeBack(ctx, j, failure)
+}
+
+// looks is how often a loss must be seen: what moves from one adapter to another is on neither for a moment.
+const looks = 4
+
+// compare reads the parts, and what of the host's configuration is not there any more.
+func (c *switchChange) compare(ctx context.Context) (*Inventory, []string, error) {
+	for look := 1; ; look++ {
+		inv, err := c.host.read(ctx, c.batch.op, c.batch.about, append([]part{partHostNetwork}, c.parts...)...)
+		if err != nil {
+			return nil, nil, err
+		}
+		lost := inv.lost(c.path)
+		if len(lost) == 0 || look == looks {
+			return inv, lost, nil
+		}
+		if err := c.host.wait(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
 }
 
 func (c *switchChange) takeBack(ctx context.Context, j *job, cause error) error {

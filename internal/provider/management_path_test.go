@@ -378,3 +378,28 @@ func TestManagementAdapterRemovedIsTakenBack(t *testing.T) {
 	}
 	l.noJob()
 }
+
+// Case 57: what answers for a moment after the net adapter came back is no WinRM service yet.
+func TestCase57HalfUpAfterTheBounce(t *testing.T) {
+	l := startLab(t, "intel-x722", throughRdmaPort)
+	h := l.harness("hv1")
+	s := h.resource(nicType)
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		for len(steps(l.journal(), "session_drop")) == 0 {
+			select {
+			case <-stop:
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+		_ = l.server.AddFaults(door.Rule{Host: "hv1", Effect: door.UnauthorizedHTML, Count: 6})
+	}()
+	mustApply(t, s, settingsConfig())
+	if n := l.metrics().Hosts["hv1"].Unauthorized; n < 6 {
+		t.Errorf("%d requests were refused: the host was not half up", n)
+	}
+	l.noJob()
+	s.settled(settingsConfig())
+}
