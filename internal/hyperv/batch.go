@@ -12,11 +12,12 @@ import (
 
 // batch gathers cmdlet calls that run in one go on a host, and hands each its result.
 type batch struct {
-	host  *Host
-	op    string // "create the switch": what an error says was tried
-	about string // `switch "X"`
-	calls []powershell.Call
-	takes []func(*wire.Result) error
+	host   *Host
+	op     string // "create the switch": what an error says was tried
+	about  string // `switch "X"`
+	calls  []powershell.Call
+	takes  []func(*wire.Result) error
+	checks []func() error
 }
 
 func (h *Host) batch(op, about string) *batch { return &batch{host: h, op: op, about: about} }
@@ -137,6 +138,11 @@ func (b *batch) run(ctx context.Context) error {
 	if err != nil {
 		return b.transportError(err, readOnly)
 	}
+	return b.take(results)
+}
+
+// take hands every call its result.
+func (b *batch) take(results []wire.Result) error {
 	var first error
 	for i, take := range b.takes {
 		var r *wire.Result
@@ -147,8 +153,16 @@ func (b *batch) run(ctx context.Context) error {
 			first = err
 		}
 	}
+	for _, check := range b.checks {
+		if err := check(); err != nil && first == nil {
+			first = err
+		}
+	}
 	return first
 }
+
+// check adds something to look at once the batch has run.
+func (b *batch) check(f func() error) { b.checks = append(b.checks, f) }
 
 func (b *batch) commandError(c wire.Call, ce wire.CommandError) error {
 	e := &Error{Kind: commandKind(ce), Op: b.op, Host: b.host.Name, Object: b.about, Command: &ce}

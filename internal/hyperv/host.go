@@ -25,6 +25,11 @@ type Options struct {
 	VFWait time.Duration
 	// Settle is how long SMB in a guest may take to follow a change before the next recovery step (default 45 s).
 	Settle time.Duration
+	// Address is what the session was opened to, to know which net adapters carry it.
+	Address string
+	// RollbackAfter is how long a host that a change cut off may stay out of reach before it takes the change back by
+	// itself (default 2 min).
+	RollbackAfter time.Duration
 	// GuestCredential finds the credential of a guest: the one named (if name is not empty), else the
 	// VM's own, else the default.
 	GuestCredential func(vmName, name string) (user, password string, err error)
@@ -65,6 +70,9 @@ func NewHost(name string, exec powershell.Executor, opts Options) *Host {
 	}
 	if opts.Settle == 0 {
 		opts.Settle = 45 * time.Second
+	}
+	if opts.RollbackAfter == 0 {
+		opts.RollbackAfter = 2 * time.Minute
 	}
 	if opts.RestartWait == 0 {
 		opts.RestartWait = 2 * time.Minute

@@ -32,6 +32,7 @@ type Inventory struct {
 	Vlans         []VlanSetting
 	Isolations    []IsolationSetting
 	TeamMappings  []TeamMapping
+	Network       *hostNetwork
 	ledger        *ledger
 }
 

@@ -116,11 +116,13 @@ func (q *ledgerQuery) result() (*ledger, error) {
 			return nil, err
 		}
 		for name, v := range all {
-			if s, ok := v.(string); ok && strings.Contains(name, ".") {
+			if s, ok := v.(string); ok && strings.Contains(name, ".") && !strings.HasPrefix(name, "job.") {
 				l.values[name] = s
 			}
 		}
 	}
+	// A key without records may go any moment, with the job that it was made for: whoever writes makes it again.
+	l.exists = len(l.values) > 0
 	return l, nil
 }
 
@@ -268,10 +270,7 @@ func (w *ledgerWrites) addPuts(b *batch) {
 		return
 	}
 	if !w.from.exists {
-		exists := tolerating(func(c wire.CommandError) bool { return c.Category == "ResourceExists" })
-		b.change(wire.Call{Cmdlet: "New-Item", Parameters: map[string]any{"Path": ledgerParent, "Name": ledgerName}, Select: fieldsOf[named]()}, exists)
-		b.add(wire.Call{Cmdlet: "Get-Acl", Parameters: map[string]any{"LiteralPath": ledgerPath}, Select: fieldsOf[aclInfo](), Save: "ledger acl"}, true)
-		b.change(wire.Call{Cmdlet: "Set-Acl", Parameters: map[string]any{"LiteralPath": ledgerPath, "AclObject": wire.SecurityDescriptor{Call: "ledger acl", SDDL: ledgerSDDL}}})
+		w.addKey(b)
 	}
 	for _, name := range sorted(w.put) {
 		b.change(wire.Call{Cmdlet: "Set-ItemProperty", Parameters: map[string]any{"LiteralPath": ledgerPath, "Name": name, "Value": w.put[name], "Type": "String"}})
@@ -290,10 +289,24 @@ func (w *ledgerWrites) addRemoves(b *batch) {
 	names := sorted(w.remove)
 	b.change(wire.Call{Cmdlet: "Remove-ItemProperty", Parameters: map[string]any{"LiteralPath": ledgerPath, "Name": names}}, gone)
 	if len(w.put) == 0 { // the host decides whether it was the last: others may be removing theirs at this moment
-		b.add(wire.Call{Cmdlet: "Get-Item", Parameters: map[string]any{"LiteralPath": ledgerPath}, Save: "empty ledger",
-			Where: []wire.Condition{{Property: "ValueCount", Equals: []string{"0"}}, {Property: "SubKeyCount", Equals: []string{"0"}}}, Select: []wire.Field{{Name: "ValueCount"}}}, true, gone)
-		b.change(wire.Call{Cmdlet: "Remove-Item", Input: "empty ledger", Parameters: map[string]any{"Confirm": false}}, gone)
+		addRemoveEmptyLedger(b)
 	}
+}
+
+// addRemoveEmptyLedger removes the key if nothing is left in it.
+func addRemoveEmptyLedger(b *batch) {
+	gone := tolerating(func(c wire.CommandError) bool { return commandKind(c) == NotFound })
+	b.add(wire.Call{Cmdlet: "Get-Item", Parameters: map[string]any{"LiteralPath": ledgerPath}, Save: "empty ledger",
+		Where: []wire.Condition{{Property: "ValueCount", Equals: []string{"0"}}, {Property: "SubKeyCount", Equals: []string{"0"}}}, Select: []wire.Field{{Name: "ValueCount"}}}, true, gone)
+	b.change(wire.Call{Cmdlet: "Remove-Item", Input: "empty ledger", Parameters: map[string]any{"Confirm": false}}, gone)
+}
+
+// addKey makes the ledger's key, with its rights, unless it is there.
+func (w *ledgerWrites) addKey(b *batch) {
+	exists := tolerating(func(c wire.CommandError) bool { return c.Category == "ResourceExists" })
+	b.change(wire.Call{Cmdlet: "New-Item", Parameters: map[string]any{"Path": ledgerParent, "Name": ledgerName}, Select: fieldsOf[named]()}, exists)
+	b.add(wire.Call{Cmdlet: "Get-Acl", Parameters: map[string]any{"LiteralPath": ledgerPath}, Select: fieldsOf[aclInfo](), Save: "ledger acl"}, true)
+	b.change(wire.Call{Cmdlet: "Set-Acl", Parameters: map[string]any{"LiteralPath": ledgerPath, "AclObject": wire.SecurityDescriptor{Call: "ledger acl", SDDL: ledgerSDDL}}})
 }
 
 // guard holds the ledger against being emptied under a record that is being written. Call it before the

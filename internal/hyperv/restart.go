@@ -2,6 +2,7 @@ package hyperv
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -12,7 +13,10 @@ import (
 // bounce disables all ports of a device and enables them again, in one batch: the list is recorded before
 // anything goes down (facts.md 37), and no request stands between the two (facts.md 73). It then waits until
 // every port is as it was and its RDMA is listed again. Callers hold the device's lock.
-func (h *Host) bounce(ctx context.Context, d *Device) error {
+//
+// Where the device carries the way to the host, the batch runs as a job, and the host enables the ports by itself
+// unless it is reached again.
+func (h *Host) bounce(ctx context.Context, d *Device, l *ledger) error {
 	op, about := "restart the net adapters", "net adapters "+quoteList(d.PortNames())
 	b := h.batch(op, about)
 	ports := find[NetAdapter](b, d.portsCall("ports"))
@@ -22,7 +26,7 @@ func (h *Host) bounce(ctx context.Context, d *Device) error {
 	// Disable returns before the adapter is down, and Enable right behind it fails (errors.md 5)
 	b.add(wire.Call{Cmdlet: "Start-Sleep", Parameters: map[string]any{"Milliseconds": int(h.opts.Poll.Milliseconds() / 2)}}, false, tolerating(anyError))
 	b.change(wire.Call{Cmdlet: "Enable-NetAdapter", Input: "ports", Parameters: map[string]any{"Confirm": false}}, tolerating(anyError))
-	if err := b.run(ctx); err != nil && KindOf(err) != SessionLost {
+	if err := h.runBounce(ctx, b, d, l); err != nil {
 		return err
 	}
 	if disabled.failed() {
@@ -32,6 +36,28 @@ func (h *Host) bounce(ctx context.Context, d *Device) error {
 		ports.Items = d.Ports
 	}
 	return h.awaitPorts(ctx, d, ports.Items, rdma.Items)
+}
+
+// runBounce runs the batch, as a job if the way to the host goes through the device.
+func (h *Host) runBounce(ctx context.Context, b *batch, d *Device, l *ledger) error {
+	inv, err := h.read(ctx, b.op, b.about, partPath)
+	if err != nil {
+		return err
+	}
+	if len(h.managementPath(inv, d.Ports)) == 0 {
+		if err := b.run(ctx); KindOf(err) != SessionLost {
+			return err
+		}
+		return nil // the ports show what became of it
+	}
+	j, err := b.away(ctx, l.writes(), inv.Now(), func(undo *batch) {
+		find[NetAdapter](undo, d.portsCall("ports"))
+		undo.change(wire.Call{Cmdlet: "Enable-NetAdapter", Input: "ports", Parameters: map[string]any{"Confirm": false}}, tolerating(anyError))
+	})
+	if j == nil {
+		return err
+	}
+	return errors.Join(err, j.confirm(ctx))
 }
 
 // awaitPorts waits until the ports have their status back and RDMA is listed where it was; a port that
@@ -125,7 +151,7 @@ func enabledRdma(list []NetAdapterRdma, name string) bool {
 
 // payDevice bounces the device and settles every debt of it, whoever made it.
 func (h *Host) payDevice(ctx context.Context, d *Device, l *ledger) error {
-	if err := h.bounce(ctx, d); err != nil {
+	if err := h.bounce(ctx, d, l); err != nil {
 		return err
 	}
 	return h.settle(ctx, l, func(x Debt) bool { return x.Kind == RestartNetAdapter && x.TargetID == d.Location })

@@ -30,6 +30,9 @@ type SwitchSpec struct {
 	RequireIovSupport      bool
 	Profile                string
 	RestartPolicy          string
+	// PreserveHostIPConfig gives the host's static addresses, gateways and DNS servers to the adapter that takes the
+	// place of the one that had them.
+	PreserveHostIPConfig bool
 }
 
 // Switch is a switch as it was read.
@@ -181,7 +184,7 @@ func (h *Host) CreateSwitch(ctx context.Context, spec SwitchSpec) (*Switch, erro
 		return nil, err
 	}
 	defer free()
-	inv, unlock, err := h.readLocked(ctx, op, switchAbout(spec.Name), spec.NetAdapterNames, partHost, partNetAdapters, partSwitches, partLedger)
+	inv, unlock, err := h.readLocked(ctx, op, switchAbout(spec.Name), spec.NetAdapterNames, partHost, partNetAdapters, partSwitches, partLedger, partHostNetwork)
 	if err != nil {
 		return nil, err
 	}
@@ -205,8 +208,8 @@ func (h *Host) CreateSwitch(ctx context.Context, spec SwitchSpec) (*Switch, erro
 				Reason: fmt.Sprintf("switch %q was made: all ports of the device must be disabled and enabled (facts.md 25)", spec.Name)})
 		}
 	}
-	out, err := h.newSwitch(ctx, op, spec, w)
-	if changeLost(err) {
+	out, err := h.newSwitch(ctx, op, spec, w, inv, nics)
+	if changeLost(err) && len(h.managementPath(inv, nics)) == 0 { // a job is taken back by the host itself
 		out, err = h.lostNewSwitch(ctx, op, spec, inv, err)
 	}
 	if err != nil {
@@ -239,7 +242,7 @@ func (h *Host) CreateSwitch(ctx context.Context, spec SwitchSpec) (*Switch, erro
 		cause := &Error{Kind: Unsupported, Op: op, Host: h.Name, Object: switchAbout(spec.Name), Attribute: "require_iov_support", Value: "true",
 			Cause: "Windows says that SR-IOV does not work here: " + iovReasons(inv, out),
 			Fix:   "Enable SR-IOV (and VT-d or the IOMMU) in the BIOS and at the adapter, or leave out require_iov_support. The switch was removed again."}
-		if _, err := h.DeleteSwitch(ctx, out.ID, spec.RestartPolicy, true); err != nil {
+		if _, err := h.DeleteSwitch(ctx, out.ID, spec, true); err != nil {
 			cause.Err = fmt.Errorf("removing the switch failed too: %w", err)
 			return out, cause
 		}
@@ -250,9 +253,11 @@ func (h *Host) CreateSwitch(ctx context.Context, spec SwitchSpec) (*Switch, erro
 }
 
 // newSwitch runs the batch that makes the switch: the debt first, then the switch, then what it is.
-func (h *Host) newSwitch(ctx context.Context, op string, spec SwitchSpec, w *ledgerWrites) (*Switch, error) {
-	b := h.batch(op, switchAbout(spec.Name))
-	w.addPuts(b)
+func (h *Host) newSwitch(ctx context.Context, op string, spec SwitchSpec, w *ledgerWrites, before *Inventory, nics []NetAdapter) (*Switch, error) {
+	c := &switchChange{host: h, batch: h.batch(op, switchAbout(spec.Name)), records: w, before: before, path: h.managementPath(before, nics), preserve: spec.PreserveHostIPConfig,
+		parts: []part{partNetAdapters, partSwitches, partLedger}}
+	c.begin()
+	b := c.batch
 	p := map[string]any{"Name": spec.Name, "NetAdapterName": spec.NetAdapterNames, "EnableIov": true, "Confirm": false}
 	if spec.AllowManagementOS != nil {
 		p["AllowManagementOS"] = *spec.AllowManagementOS
@@ -270,19 +275,16 @@ func (h *Host) newSwitch(ctx context.Context, op string, spec SwitchSpec, w *led
 	if spec.LoadBalancingAlgorithm != "" {
 		b.change(wire.Call{Cmdlet: "Set-VMSwitchTeam", Input: "new", Parameters: map[string]any{"LoadBalancingAlgorithm": spec.LoadBalancingAlgorithm, "Confirm": false}})
 	}
-	after := b.readParts(partNetAdapters, partSwitches, partLedger)
-	defer w.guard(h)()
-	err := b.run(ctx)
-	w.apply()
+	c.restore(hostVNicName(spec.Name))
+	inv, err := c.run(ctx, func(undo *batch) {
+		find[VMSwitch](undo, wire.Call{Cmdlet: "Get-VMSwitch", Save: "made", Where: []wire.Condition{{Property: "Name", Equals: []string{spec.Name}}}})
+		undo.change(wire.Call{Cmdlet: "Remove-VMSwitch", Input: "made", Parameters: map[string]any{"Force": true, "Confirm": false}}, tolerating(anyError))
+	})
 	if err != nil {
 		return nil, err
 	}
 	if len(made.Items) == 0 {
 		return nil, &Error{Kind: Other, Op: op, Host: h.Name, Object: switchAbout(spec.Name), Cause: "New-VMSwitch returned no switch."}
-	}
-	inv, err := after()
-	if err != nil {
-		return nil, err
 	}
 	return h.switchByID(inv, made.Items[0].ID)
 }

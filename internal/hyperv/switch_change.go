@@ -12,7 +12,7 @@ import (
 // load balancing of a team; then it pays the restarts that are owed.
 func (h *Host) UpdateSwitch(ctx context.Context, id string, spec SwitchSpec) (*Switch, error) {
 	const op = "change the switch"
-	inv, unlock, err := h.readLocked(ctx, op, switchAbout(spec.Name), spec.NetAdapterNames, partHost, partNetAdapters, partSwitches, partLedger)
+	inv, unlock, err := h.readLocked(ctx, op, switchAbout(spec.Name), spec.NetAdapterNames, partHost, partNetAdapters, partSwitches, partLedger, partHostNetwork)
 	if err != nil {
 		return nil, err
 	}
@@ -21,7 +21,7 @@ func (h *Host) UpdateSwitch(ctx context.Context, id string, spec SwitchSpec) (*S
 	if err != nil {
 		return nil, err
 	}
-	_, devices, err := h.switchMembers(inv, op, spec, id)
+	nics, devices, err := h.switchMembers(inv, op, spec, id)
 	if err != nil {
 		return nil, err
 	}
@@ -37,8 +37,14 @@ func (h *Host) UpdateSwitch(ctx context.Context, id string, spec SwitchSpec) (*S
 			devices = append(devices, d)
 		}
 	}
-	b := h.batch(op, switchAbout(spec.Name))
-	w.addPuts(b)
+	c := &switchChange{host: h, batch: h.batch(op, switchAbout(spec.Name)), records: w, before: inv, preserve: spec.PreserveHostIPConfig,
+		parts: []part{partHost, partNetAdapters, partSwitches, partLedger}}
+	removed := spec.AllowManagementOS != nil && !*spec.AllowManagementOS && now.ManagementAdapter
+	if removed || len(without(spec.NetAdapterNames, now.NetAdapterNames))+len(without(now.NetAdapterNames, spec.NetAdapterNames)) > 0 {
+		c.path = h.managementPath(inv, append(nics, inv.members(now)...))
+	}
+	c.begin()
+	b := c.batch
 	find[VMSwitch](b, wire.Call{Cmdlet: "Get-VMSwitch", Parameters: map[string]any{"Id": []any{wire.GUID(id)}}, Save: "switch"})
 	if now.Name != spec.Name {
 		b.change(wire.Call{Cmdlet: "Rename-VMSwitch", Input: "switch", Parameters: map[string]any{"NewName": spec.Name, "Confirm": false}})
@@ -54,14 +60,7 @@ func (h *Host) UpdateSwitch(ctx context.Context, id string, spec SwitchSpec) (*S
 	if spec.LoadBalancingAlgorithm != "" && spec.LoadBalancingAlgorithm != now.LoadBalancingAlgorithm {
 		b.change(wire.Call{Cmdlet: "Set-VMSwitchTeam", Input: "switch", Parameters: map[string]any{"LoadBalancingAlgorithm": spec.LoadBalancingAlgorithm, "Confirm": false}})
 	}
-	after := b.readParts(partHost, partNetAdapters, partSwitches, partLedger)
-	release := w.guard(h)
-	err = b.run(ctx)
-	release()
-	if err != nil {
-		return nil, err
-	}
-	read, err := after()
+	read, err := c.run(ctx, func(undo *batch) { undoSwitchChange(undo, id, spec, now, removed) })
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +83,32 @@ func (h *Host) UpdateSwitch(ctx context.Context, id string, spec SwitchSpec) (*S
 	}
 	out.Notes = iovNotes(inv, out)
 	return out, nil
+}
+
+// undoSwitchChange gives the switch its host vNIC and its net adapters back.
+func undoSwitchChange(undo *batch, id string, spec SwitchSpec, now *Switch, removed bool) {
+	find[VMSwitch](undo, wire.Call{Cmdlet: "Get-VMSwitch", Parameters: map[string]any{"Id": []any{wire.GUID(id)}}, Save: "switch"}, tolerating(anyError))
+	was := *now
+	was.NetAdapterNames = spec.NetAdapterNames
+	first := len(undo.calls)
+	changeMembers(undo, SwitchSpec{NetAdapterNames: now.NetAdapterNames}, &was)
+	if removed {
+		undo.change(wire.Call{Cmdlet: "Add-VMNetworkAdapter", Parameters: map[string]any{"ManagementOS": true, "SwitchName": spec.Name, "Name": now.Name, "Confirm": false}})
+	}
+	for i := first; i < len(undo.calls); i++ { // one that has nothing to take back stops nothing
+		undo.calls[i].OnError = wire.OnErrorContinue
+	}
+}
+
+// members are a switch's physical net adapters.
+func (inv *Inventory) members(s *Switch) []NetAdapter {
+	var out []NetAdapter
+	for _, guid := range s.NetAdapterInterfaceGuid {
+		if nic, ok := inv.netAdapterByGUID(guid); ok {
+			out = append(out, *nic)
+		}
+	}
+	return out
 }
 
 func owes(debts []Debt, target string) bool {
@@ -169,7 +194,7 @@ func without(a, b []string) []string {
 // that are connected, and host vNICs other than its own, make it refuse: they would lose their network
 // (facts.md 16, 62). A switch that is gone already still pays what it owes. held says that the caller holds
 // the device's lock.
-func (h *Host) DeleteSwitch(ctx context.Context, id, restartPolicy string, held bool) ([]Note, error) {
+func (h *Host) DeleteSwitch(ctx context.Context, id string, spec SwitchSpec, held bool) ([]Note, error) {
 	const op = "remove the switch"
 	epoch := h.currentEpoch()
 	inv, now, err := h.switchToRemove(ctx, op, id)
@@ -177,7 +202,7 @@ func (h *Host) DeleteSwitch(ctx context.Context, id, restartPolicy string, held 
 		return nil, err
 	}
 	if now == nil {
-		return nil, h.payOrphanDebts(ctx, inv, id, restartPolicy)
+		return nil, h.payOrphanDebts(ctx, inv, id, spec.RestartPolicy)
 	}
 	devices := map[string]*Device{}
 	for _, name := range now.NetAdapterNames {
@@ -206,20 +231,29 @@ func (h *Host) DeleteSwitch(ctx context.Context, id, restartPolicy string, held 
 				Reason: fmt.Sprintf("switch %q was removed: all ports of the device must be disabled and enabled (facts.md 25)", now.Name)})
 		}
 	}
-	b := h.batch(op, switchAbout(now.Name))
-	w.addPuts(b)
+	c := &switchChange{host: h, batch: h.batch(op, switchAbout(now.Name)), records: w, before: inv, path: h.managementPath(inv, inv.members(now)), preserve: spec.PreserveHostIPConfig, keep: true}
+	c.begin()
+	b := c.batch
 	find[VMSwitch](b, wire.Call{Cmdlet: "Get-VMSwitch", Parameters: map[string]any{"Id": []any{wire.GUID(id)}}, Save: "switch"})
 	b.change(wire.Call{Cmdlet: "Remove-VMSwitch", Input: "switch", Parameters: map[string]any{"Force": true, "Confirm": false}})
 	w.dropGone(inv, true)
-	w.addRemoves(b)
-	release := w.guard(h)
-	err = b.run(ctx)
-	release()
-	w.apply()
-	if err != nil {
+	if !c.away() {
+		w.addRemoves(b)
+	}
+	// What the host vNIC had belongs to the net adapter again; the removal itself is not taken back.
+	if c.away() {
+		c.parts = []part{partPath}
+		if members := inv.members(now); len(members) > 0 {
+			for i := range c.path {
+				c.path[i].adapter = members[0]
+			}
+			c.restore(adapterWithGUID(members[0].InterfaceGuid))
+		}
+	}
+	if _, err := c.run(ctx, func(*batch) {}); err != nil {
 		return nil, err
 	}
-	if restartPolicy == RestartManual {
+	if spec.RestartPolicy == RestartManual {
 		return []Note{{fmt.Sprintf("A restart stays owed for the removed switch %q", now.Name), "restart_policy is manual: disable and enable all ports of the device, or apply another change that restarts it."}}, nil
 	}
 	for _, loc := range sorted(devices) {
@@ -234,7 +268,7 @@ func (h *Host) DeleteSwitch(ctx context.Context, id, restartPolicy string, held 
 
 // switchToRemove reads the switch and what hangs on it, and refuses while it is in use. A switch that is gone is nil.
 func (h *Host) switchToRemove(ctx context.Context, op, id string) (*Inventory, *Switch, error) {
-	inv, err := h.read(ctx, op, "switch "+id, partHost, partNetAdapters, partSwitches, partLedger, partAllVMs)
+	inv, err := h.read(ctx, op, "switch "+id, partHost, partNetAdapters, partSwitches, partLedger, partAllVMs, partHostNetwork)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,7 +1,8 @@
-param($HvIn)
+param($HvIn, [string]$HvOnce)
 # Runs batches of cmdlet calls that arrive as data on stdin and answers as data on stdout.
 # Package wire describes the lines, the batch and the values. Language: Windows PowerShell 5.1.
 # Nothing that arrives is ever parsed as code: cmdlets are looked up by name, values are splatted.
+# With a batch as second argument it runs that one, gives the answer and ends.
 
 # ---- Functions that run on the host and, sent there as text, in guests ----
 
@@ -541,6 +542,21 @@ function Invoke-HvBatch {
     [void]$Json.Append(']}')
 }
 
+# Get-HvAnswer runs a batch that came as base64 and gives its answer as base64.
+function Get-HvAnswer {
+    param([string]$Id, [string]$Batch)
+    $json = New-Object Text.StringBuilder
+    try {
+        $request = ConvertFrom-HvJson $HvTools.Utf8.GetString([Convert]::FromBase64String($Batch))
+        $null = Invoke-HvBatch $json $request $Id
+    } catch {
+        [void]$json.Clear().Append('{"groups":[],"failure":')
+        Add-HvJson $json (ConvertTo-HvError $_) 1 1 $null
+        [void]$json.Append('}')
+    }
+    [Convert]::ToBase64String($HvTools.Utf8.GetBytes($json.ToString()))
+}
+
 # Write-HvLines puts lines on stdout, apart from what a cmdlet may have left there.
 function Write-HvLines {
     param([string[]]$Lines)
@@ -571,6 +587,7 @@ Set-HvPreferences
 [Threading.Thread]::CurrentThread.CurrentCulture = [Globalization.CultureInfo]::InvariantCulture
 $HvTools = New-HvTools
 $HvSessions = @{}
+if ($HvOnce) { return Get-HvAnswer '0' $HvOnce }
 $HvOut = New-Object IO.StreamWriter([Console]::OpenStandardOutput(), [Text.Encoding]::ASCII, 65536)
 $HvOut.NewLine = "`n"
 Write-HvHello
@@ -601,18 +618,10 @@ while ($null -ne ($line = $HvIn.ReadLine())) {
     if ($id -ne $current) { $current = $id; $pieces = @{}; $total = $count }
     $pieces[$index] = $field[5]
     if ($pieces.Count -lt $total) { continue }
-    $json = New-Object Text.StringBuilder
-    try {
-        $text = New-Object Text.StringBuilder
-        for ($i = 0; $i -lt $total; $i++) { [void]$text.Append($pieces[$i]) }
-        $request = ConvertFrom-HvJson $HvTools.Utf8.GetString([Convert]::FromBase64String($text.ToString()))
-        Invoke-HvBatch $json $request ([string]$id)
-    } catch {
-        [void]$json.Clear().Append('{"groups":[],"failure":')
-        Add-HvJson $json (ConvertTo-HvError $_) 1 1 $null
-        [void]$json.Append('}')
-    }
-    $last = $id; $lastAnswer = [Convert]::ToBase64String($HvTools.Utf8.GetBytes($json.ToString()))
-    $current = [long]0; $pieces = @{}; $total = 0; $request = $null
+    $text = New-Object Text.StringBuilder
+    for ($i = 0; $i -lt $total; $i++) { [void]$text.Append($pieces[$i]) }
+    $lastAnswer = Get-HvAnswer ([string]$id) $text.ToString()
+    $last = $id
+    $current = [long]0; $pieces = @{}; $total = 0
     Write-HvAnswer $last $lastAnswer
 }

@@ -57,7 +57,7 @@ func TestScriptInput(t *testing.T) {
 // with those parameters that 5.1 has (checked against the reference pages of 5.1).
 func TestScriptsAreFor51(t *testing.T) {
 	t.Parallel()
-	for name, script := range map[string]string{"bootstrap.ps1": bootstrap, "runner.ps1": runnerScript} {
+	for name, script := range map[string]string{"bootstrap.ps1": bootstrap, "runner.ps1": runnerScript, "wire/job.ps1": wire.JobCall{}.Bootstrap()} {
 		for i, r := range script {
 			if r > 126 || r < 32 && r != '\n' {
 				t.Errorf("%s: character %q at %d is not printable ASCII", name, r, i)
@@ -73,8 +73,8 @@ func TestScriptsAreFor51(t *testing.T) {
 		}
 	}
 
-	findings := check51(t, "bootstrap.ps1", "runner.ps1", "testdata/newer.ps1")
-	for _, name := range []string{"bootstrap.ps1", "runner.ps1"} {
+	findings := check51(t, "bootstrap.ps1", "runner.ps1", "wire/job.ps1", "testdata/newer.ps1")
+	for _, name := range []string{"bootstrap.ps1", "runner.ps1", "job.ps1"} {
 		found, ok := findings[name]
 		if !ok || len(found) > 0 {
 			t.Errorf("%s is not Windows PowerShell 5.1:\n%s", name, strings.Join(found, "\n"))

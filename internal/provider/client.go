@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -31,6 +32,8 @@ type client struct {
 	hostsUnknown bool // not even the names are known before apply
 	guests       guestLogins
 	options      []func(*Options)
+	// rollbackAfter is 0 for the default.
+	rollbackAfter time.Duration
 }
 
 // hostEntry opens a host's sessions when something first asks for the host.
@@ -46,7 +49,7 @@ type hostEntry struct {
 // newClient reads the provider's configuration. What is unknown is remembered as such, what is known
 // is checked.
 func newClient(ctx context.Context, m providerModel, env environment, diags *diag.Diagnostics) *client {
-	c := &client{hosts: map[string]*hostEntry{}}
+	c := &client{hosts: map[string]*hostEntry{}, rollbackAfter: time.Duration(m.RollbackAfter.ValueInt64()) * time.Second}
 	defaults := env.connection(diags)
 	guestsKnown := known(ctx, m.GuestCredentials) && known(ctx, m.Guests) && !m.DefaultGuestCredential.IsUnknown()
 	if guestsKnown {
@@ -174,17 +177,17 @@ func (c *client) host(name string) (*hyperv.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.open(c.guests, c.options), nil
+	return e.open(c.guests, c.rollbackAfter, c.options), nil
 }
 
-func (e *hostEntry) open(guests guestLogins, more []func(*Options)) *hyperv.Host {
+func (e *hostEntry) open(guests guestLogins, rollbackAfter time.Duration, more []func(*Options)) *hyperv.Host {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.host != nil {
 		return e.host
 	}
 	options := Options{
-		Options:     hyperv.Options{GuestCredential: guests.find},
+		Options:     hyperv.Options{GuestCredential: guests.find, Address: e.connection.winrm.Address, RollbackAfter: rollbackAfter},
 		PoolOptions: powershell.PoolOptions{MaxSessions: e.connection.maxSessions},
 		Connection:  e.connection.winrm,
 	}

@@ -24,6 +24,7 @@ type iovSwitchModel struct {
 	MinimumBandwidthMode   types.String     `tfsdk:"minimum_bandwidth_mode"`
 	Notes                  types.String     `tfsdk:"notes"`
 	RequireIovSupport      types.Bool       `tfsdk:"require_iov_support"`
+	PreserveHostIPConfig   types.Bool       `tfsdk:"preserve_host_ip_config"`
 	Profile                types.String     `tfsdk:"profile"`
 	SwitchID               types.String     `tfsdk:"switch_id"`
 	Actual                 types.Object     `tfsdk:"actual"`
@@ -69,6 +70,7 @@ func (m *iovSwitchModel) spec(ctx context.Context, diags *diag.Diagnostics) hype
 		RequireIovSupport:      m.RequireIovSupport.ValueBool(),
 		Profile:                m.Profile.ValueString(),
 		RestartPolicy:          m.RestartPolicy.ValueString(),
+		PreserveHostIPConfig:   m.PreserveHostIPConfig.ValueBool(),
 	}
 }
 

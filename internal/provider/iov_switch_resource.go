@@ -65,6 +65,9 @@ func (r *iovSwitchResource) Schema(ctx context.Context, _ resource.SchemaRequest
 		"notes": schema.StringAttribute{Optional: true, MarkdownDescription: "Notes of the switch. Changed in place. Left out: not managed."},
 		"require_iov_support": schema.BoolAttribute{Optional: true,
 			MarkdownDescription: "Whether it is an error, and the new switch is removed again, if Windows says that SR-IOV does not work (BIOS, IOMMU, adapter). Default: a warning."},
+		"preserve_host_ip_config": schema.BoolAttribute{Optional: true,
+			MarkdownDescription: "Whether the host's static IP addresses, default gateways and DNS servers are given to the adapter that takes over when the switch is made on, or removed from, the net adapter that the host is reached by. " +
+				"Windows sometimes loses them (facts.md 29). Default: false; a loss is then an error that says what was lost, and a switch that was made is removed again. See `rollback_after` of the provider."},
 		"profile":   profileAttribute(),
 		"switch_id": schema.StringAttribute{Computed: true, MarkdownDescription: "GUID of the switch.", PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}},
 		"actual": schema.SingleNestedAttribute{Computed: true, MarkdownDescription: "What Windows says of the switch.",
@@ -244,7 +247,7 @@ func (r *iovSwitchResource) Delete(ctx context.Context, req resource.DeleteReque
 	}
 	ctx, cancel := within(ctx, m.Timeouts.Delete, 10*time.Minute, &resp.Diagnostics)
 	defer cancel()
-	notes, err := h.DeleteSwitch(ctx, m.SwitchID.ValueString(), m.RestartPolicy.ValueString(), false)
+	notes, err := h.DeleteSwitch(ctx, m.SwitchID.ValueString(), m.spec(ctx, &resp.Diagnostics), false)
 	if err != nil {
 		addError(&resp.Diagnostics, failed{"delete", switchThing(m.Name), h.Name}, err)
 		return

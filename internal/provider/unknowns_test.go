@@ -46,6 +46,12 @@ func unknownCases() map[string][]unknownCase {
 	running := func(v string) func(*lab.Unknowns) {
 		return func(u *lab.Unknowns) { u.RdmaWeightOnRunningVM = v }
 	}
+	hostIP := func(v string) func(*lab.Unknowns) {
+		return func(u *lab.Unknowns) { u.HostIPOnNewSwitch = v }
+	}
+	ownSwitch := func(preserve bool) map[string]object {
+		return map[string]object{switchType: {"allow_management_os": true, "preserve_host_ip_config": preserve}}
+	}
 	registry := func(v string) func(*lab.Unknowns) {
 		return func(u *lab.Unknowns) { u.GuestRdmaRegistryNeeds = v }
 	}
@@ -118,6 +124,13 @@ func unknownCases() map[string][]unknownCase {
 			blocked("DHCP guard blocks", "DhcpGuard", "On", "dhcp_guard"),
 			blocked("a bandwidth limit blocks", "MaximumBandwidth", 100000000, "bandwidth_limit"),
 			blocked("a bandwidth limit does not block", "MaximumBandwidth", 100000000),
+		},
+		"HostIPOnNewSwitch": {
+			{position: "keep", set: hostIP("keep"), presets: iwarp(), change: throughRdmaPort, more: ownSwitch(false)},
+			{position: "lose_dns", set: hostIP("lose_dns"), presets: iwarp(), change: throughRdmaPort, more: ownSwitch(false), stops: switchType, says: []string{"the DNS server 192.0.2.1", "facts.md 29", "preserve_host_ip_config = true"}},
+			{position: "lose_dns, preserved", set: hostIP("lose_dns"), presets: iwarp(), change: throughRdmaPort, more: ownSwitch(true)},
+			{position: "lose, preserved", set: hostIP("lose"), presets: iwarp(), change: throughRdmaPort, more: ownSwitch(true)},
+			{position: "lose, another net adapter", set: hostIP("lose")},
 		},
 		"SavedVMHardware": {
 			{position: "reject", set: func(u *lab.Unknowns) { u.SavedVMHardware = "reject" }, change: saved, stops: adapterType, says: []string{"saved", "facts.md 61a"}},

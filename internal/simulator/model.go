@@ -60,6 +60,7 @@ func (m *model) follow(name string) {
 			m.server.interrupt(e.Host, door.Rule{Effect: door.DropAfter})
 		case "host_restart":
 			m.server.interrupt(e.Host, door.Rule{Effect: door.KillShell})
+			m.server.detached.kill(e.Host)
 		}
 	}
 }

@@ -39,14 +39,16 @@ type Options struct {
 
 // Server is a running simulator.
 type Server struct {
-	lab     *lab.Lab
-	model   *model
-	rules   *door.Rules
-	hosts   []*host
-	engine  io.Closer
-	control *http.Server
-	ready   Ready
-	dir     string
+	lab    *lab.Lab
+	model  *model
+	rules  *door.Rules
+	hosts  []*host
+	engine io.Closer
+	// detached are the programs that belong to no shell.
+	detached *detached
+	control  *http.Server
+	ready    Ready
+	dir      string
 
 	closing sync.Once
 	closed  chan struct{}
@@ -81,6 +83,8 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 		return nil, err
 	}
 	s.engine = closer
+	s.detached = newDetached(starter)
+	s.lab.SetLauncher(s.detached.start)
 	s.ready = Ready{PID: os.Getpid(), Hosts: []ReadyHost{}}
 	if guest := o.Scenario.Credentials.Guest; guest.Username != "" {
 		s.ready.GuestCredential = &Credential{Username: guest.Username, Password: guest.Password}
@@ -144,7 +148,7 @@ func (s *Server) openHost(name, ip string, starter process.Starter, o Options, a
 	if err != nil {
 		return err
 	}
-	cfg := door.Config{Host: name, IP: ip, Starter: starter, Limits: o.Limits, Rules: s.rules, Log: o.Log}
+	cfg := door.Config{Host: name, IP: ip, Starter: starter, Limits: o.Limits, Rules: s.rules, Log: o.Log, Reachable: func() bool { return s.lab.Reachable(name) }}
 	ready := ReadyHost{Name: name, Address: ip, Username: login.Username, Password: login.Password, CAFile: caFile}
 	if cfg.Authenticators, err = authenticators(name, login, listener); err != nil {
 		return fmt.Errorf("host %s: %w", name, err)
@@ -202,6 +206,9 @@ func (s *Server) Close() {
 		for _, h := range s.hosts {
 			h.door.Close()
 		}
+		if s.detached != nil {
+			s.detached.close()
+		}
 		if s.engine != nil {
 			_ = s.engine.Close()
 		}
@@ -218,6 +225,7 @@ func (s *Server) Reset() error {
 	s.rules.Clear()
 	for _, h := range s.hosts {
 		h.door.Reset()
+		s.detached.kill(h.name)
 	}
 	err := s.lab.Reset()
 	s.model.reset() // after the lab: its journal counts from the beginning again

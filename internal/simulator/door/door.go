@@ -63,6 +63,7 @@ type Config struct {
 	Starter        process.Starter
 	Limits         Limits
 	Rules          *Rules      // faults to inject; nil injects none
+	Reachable      func() bool // whether the network leads to the host at all; nil: always
 	Log            func(Entry) // called once for each request; nil logs nothing
 }
 

@@ -26,6 +26,7 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request) {
 			d.cfg.Log(entry)
 		}()
 	}
+	d.mustReach()
 	w.Header().Set("Server", "Microsoft-HTTPAPI/2.0")
 	refuse := func(status int) {
 		entry.Status = status
@@ -115,7 +116,15 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request) {
 		d.after(w, r, req, answer, rule)
 	}
 	entry.Status, entry.Fault = answer.status, answer.fault
+	d.mustReach()
 	req.write(w, answer)
+}
+
+// mustReach drops the connection where no path leads to the host.
+func (d *Door) mustReach() {
+	if d.cfg.Reachable != nil && !d.cfg.Reachable() {
+		panic(http.ErrAbortHandler)
+	}
 }
 
 func requestURL(r *http.Request) string {

@@ -10,6 +10,7 @@ func registerHostCommands(r registry) {
 	registerNetAdapterInfo(r)
 	registerPnpDevice(r)
 	registerNetIP(r)
+	registerNetIPChanges(r)
 	registerNetOffload(r)
 	registerSmb(r)
 	registerSystemInfo(r)
@@ -17,4 +18,6 @@ func registerHostCommands(r registry) {
 	registerItemProperties(r)
 	registerAcl(r)
 	registerRestartComputer(r)
+	registerScheduledTask(r)
+	registerCimMethod(r)
 }

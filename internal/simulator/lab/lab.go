@@ -30,6 +30,7 @@ type Lab struct {
 	serial  int64 // feeds deterministic new ids
 
 	sessions sessionTable // open PowerShell Direct sessions
+	launch   Launcher
 }
 
 var _ cmdlet.Model = (*Lab)(nil)
@@ -51,10 +52,14 @@ func (l *Lab) build() error {
 	if err != nil {
 		return err
 	}
+	if l.state != nil {
+		l.state.stopTasks()
+	}
 	l.state, l.unknowns, l.timing = state, l.scenario.Unknowns, l.scenario.Timing
 	l.journal, l.faults, l.seq, l.serial, l.metrics = nil, nil, 0, 0, Metrics{Cmdlets: map[string]int64{}}
 	l.sessions = sessionTable{}
 	for _, h := range l.state.Hosts {
+		h.notePath()
 		l.reallocate(h)
 	}
 	l.settle()

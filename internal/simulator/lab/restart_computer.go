@@ -40,6 +40,7 @@ func restartComputer(c *call) {
 		}
 	}
 	c.reallocate(h)
+	c.bootHost(h)
 }
 
 // load is the miniport reading its settings from the registry (facts.md 33, 34).

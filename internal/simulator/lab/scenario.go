@@ -40,6 +40,8 @@ type Timing struct {
 	GuestBoot    Milliseconds `json:"guest_boot,omitempty" yaml:"guest_boot" jsonschema:"minimum=0,default=50,description=From the start of a VM until its guest answers."`
 	VMShutdown   Milliseconds `json:"vm_shutdown,omitempty" yaml:"vm_shutdown" jsonschema:"minimum=0,default=20,description=A graceful shutdown of a guest."`
 	LinkUp       Milliseconds `json:"link_up,omitempty" yaml:"link_up" jsonschema:"minimum=0,default=10,description=From a started net adapter to its link."`
+	SwitchPath   Milliseconds `json:"switch_path,omitempty" yaml:"switch_path" jsonschema:"minimum=0,default=0,description=How long a host is out of reach when a switch takes or leaves the adapter of its own address."`
+	HostBoot     Milliseconds `json:"host_boot,omitempty" yaml:"host_boot" jsonschema:"minimum=0,default=50,description=From the restart of a host until it answers again."`
 }
 
 // ScenarioHost is a Hyper-V host.
@@ -185,11 +187,11 @@ func defaultScenario() *Scenario {
 			Host:  ScenarioLogin{Username: "Administrator", Password: "Lab-Host-1!"},
 			Guest: ScenarioLogin{Username: "Administrator", Password: "Lab-Guest-1!"},
 		},
-		Timing: Timing{VFAllocation: 20, VFDataPath: 20, SMBRefresh: 20, GuestBoot: 50, VMShutdown: 20, LinkUp: 10},
+		Timing: Timing{VFAllocation: 20, VFDataPath: 20, SMBRefresh: 20, GuestBoot: 50, VMShutdown: 20, LinkUp: 10, HostBoot: 50},
 		Unknowns: Unknowns{
 			RdmaWeightOnRunningVM: "apply", RdmaWeightZeroUnderIov: "reject", IovWithBandwidthMode: "ignore", GuestRdmaRegistryNeeds: "net_adapter",
 			InboxVFDriverRdma: "yes", DownLevelGuestRdma: "yes", IovBlockers: []string{"port_acl", "extended_acl", "port_mirroring"},
-			SavedVMHardware: "reject", NanoServerRunner: "yes",
+			SavedVMHardware: "reject", NanoServerRunner: "yes", HostIPOnNewSwitch: "keep",
 		},
 	}
 }

@@ -11,20 +11,25 @@ type State struct {
 
 // Host is a Hyper-V host.
 type Host struct {
-	Name      string      `json:"name"`
-	Address   string      `json:"address"` // the host's own management address in the lab (not where the simulator listens)
-	Login     Login       `json:"-"`
-	Listener  Listener    `json:"listener"`
-	OS        OS          `json:"os"`
-	Iov       IovSupport  `json:"iov"`
-	Devices   []*Device   `json:"devices"`
-	Registry  []*Key      `json:"registry"` // sorted by path
-	Switches  []*Switch   `json:"switches"`
-	HostVNics []*HostVNic `json:"host_vnics"`
-	VMs       []*VM       `json:"vms"`
-	LbfoTeams []*LbfoTeam `json:"lbfo_teams,omitempty"`
+	Name      string           `json:"name"`
+	Address   string           `json:"address"` // the host's own management address in the lab (not where the simulator listens)
+	Login     Login            `json:"-"`
+	Listener  Listener         `json:"listener"`
+	OS        OS               `json:"os"`
+	Iov       IovSupport       `json:"iov"`
+	Devices   []*Device        `json:"devices"`
+	Registry  []*Key           `json:"registry"` // sorted by path
+	Switches  []*Switch        `json:"switches"`
+	HostVNics []*HostVNic      `json:"host_vnics"`
+	VMs       []*VM            `json:"vms"`
+	LbfoTeams []*LbfoTeam      `json:"lbfo_teams,omitempty"`
+	Tasks     []*ScheduledTask `json:"scheduled_tasks,omitempty"`
 	// NetworkDirectAcrossIPSubnets is Allowed or Blocked (facts.md 68, 89).
 	NetworkDirectAcrossIPSubnets string `json:"network_direct_across_ip_subnets"`
+
+	pathModelled bool      // an adapter of the scenario holds Address
+	pathBack     time.Time // the path that a switch took away comes back then
+	bootUntil    time.Time // Windows starts until then
 }
 
 // Login is a user of a host or guest. It is never printed.

@@ -21,6 +21,9 @@ type Unknowns struct {
 	DownLevelGuestRdma string `json:"down_level_guest_rdma" yaml:"down_level_guest_rdma" jsonschema:"enum=yes,enum=no,default=yes"`
 	// ConnectX3PortsShareFunction: the ports of a ConnectX-3 report one PCI function or two.
 	ConnectX3PortsShareFunction bool `json:"connectx3_ports_share_function" yaml:"connectx3_ports_share_function"`
+	// HostIPOnNewSwitch: what the host vNIC of a new switch takes over of its adapter's static configuration: "keep" (all of
+	// it), "lose_dns" (addresses and gateway only), "lose" (nothing: it gets an automatic private address) (facts.md 29, case 47).
+	HostIPOnNewSwitch string `json:"host_ip_on_new_switch" yaml:"host_ip_on_new_switch" jsonschema:"enum=keep,enum=lose_dns,enum=lose,default=keep"`
 	// IovBlockers: policies that make the platform itself drop the VF (facts.md 58).
 	IovBlockers []string `json:"iov_blockers" yaml:"iov_blockers" jsonschema:"default=port_acl,default=extended_acl,default=port_mirroring"`
 	// SavedVMHardware: changing hardware of a saved VM: "reject" or "accept" (facts.md 61a).

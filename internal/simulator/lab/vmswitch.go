@@ -117,6 +117,7 @@ func (h *Host) switchPorts(s *Switch) []boundPort {
 func (c *call) bindPort(p boundPort, reason string) {
 	c.event("link_flap", p.port.Name, reason)
 	if c.host.carriesManagement(p.port) {
+		c.host.pathBack = c.clock().Add(c.timing.SwitchPath.Duration())
 		c.dropSession(c.host, p.port.Name, reason)
 	}
 	p.device.needRebind()

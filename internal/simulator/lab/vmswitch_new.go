@@ -121,7 +121,7 @@ func (c *call) addHostVNic(s *Switch, name string) *HostVNic {
 	if ports := c.switchPorts(s); len(ports) > 0 && !c.host.hasHostVNic(s) {
 		first := ports[0]
 		v.MacAddress = first.port.MacAddress
-		v.IP, first.port.IP = first.port.IP, IPConfig{}
+		v.IP, first.port.IP = c.takenOver(first.port.IP), IPConfig{}
 		if first.port.VlanID != 0 && c.host.OS.Build >= 16299 { // facts.md 23: from 1709 on the VLAN is copied
 			v.Vlan = Vlan{Mode: "Access", AccessID: first.port.VlanID}
 		}
@@ -165,6 +165,9 @@ func (c *call) removeHostVNic(v *HostVNic) {
 	for _, p := range c.switchPorts(s) {
 		if p.port.MacAddress == v.MacAddress && len(p.port.IP.Addresses) == 0 {
 			p.port.IP = v.IP
+			if v.IP.automatic() {
+				p.port.IP = IPConfig{Dhcp: true}
+			}
 			return
 		}
 	}

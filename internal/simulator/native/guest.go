@@ -41,7 +41,7 @@ func (g guest) key() string {
 func (r *runner) group(id string, calls []*call) []wire.Result {
 	results := []wire.Result{}
 	names := saved{}
-	for i := 0; i < len(calls); i++ {
+	for i := 0; i < len(calls) && !r.killed.Load(); i++ {
 		c := calls[i]
 		if c.Guest == nil {
 			result, failed := r.call(c, place{target: "host", session: r.id}, names)

@@ -5,8 +5,10 @@ package native
 import (
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 
+	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/powershell/wire"
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator/catalog"
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator/cmdlet"
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator/commandline"
@@ -25,6 +27,7 @@ type Engine struct {
 	catalog  *catalog.Catalog
 	version  string
 	lastPID  atomic.Int64
+	jobs     sync.Map     // *sync.Mutex by host and job
 	sessions SessionModel // nil when the model does not say
 }
 
@@ -56,21 +59,25 @@ func (e *Engine) Start(host, commandLine string, _ []string) (process.Process, e
 	if !commandline.IsPowerShell(program) {
 		return printed(commandline.NotRecognized(program), 1), nil
 	}
-	if err := check(args); err != nil {
+	script, err := commandline.Script(args)
+	if err != nil {
 		return printed(err.Error()+"\r\n", 1), nil
 	}
 	pid := e.lastPID.Add(1) + 1000
-	return e.run(host, "powershell:"+strconv.FormatInt(pid, 10), pid), nil
+	id := "powershell:" + strconv.FormatInt(pid, 10)
+	if job, ok := wire.ParseJobBootstrap(script); ok {
+		return e.runJob(host, id, pid, job), nil
+	}
+	if err := check(script); err != nil {
+		return printed(err.Error()+"\r\n", 1), nil
+	}
+	return e.run(host, id, pid), nil
 }
 
 // check refuses what this engine cannot run as a PowerShell would.
-func check(args []string) error {
-	script, err := commandline.Script(args)
-	if err != nil {
-		return err
-	}
+func check(script string) error {
 	if !strings.Contains(script, "OpenStandardInput()") {
-		return commandline.Refusal("The native engine of the simulator runs only the runner's bootstrap, which reads its script from standard input. Use the powershell engine for other scripts.")
+		return commandline.Refusal("The native engine of the simulator runs only the runner's bootstrap, which reads its script from standard input, and that of a job. Use the powershell engine for other scripts.")
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/powershell/wire"
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator/cmdlet"
@@ -23,6 +24,8 @@ type runner struct {
 	pid      int64
 	out      *buffer
 	sessions map[string]*session // open PowerShell Direct sessions by VM, user and password
+
+	killed atomic.Bool // no further call runs; the one that runs goes on in the model
 
 	current    int64
 	total      int

@@ -1,0 +1,227 @@
+package hyperv
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/powershell"
+	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/powershell/wire"
+)
+
+// job is a change that cuts the way that the session came by. It runs in a process of its own on the host, and a
+// scheduled task takes it back unless the host was reached again and the change confirmed (facts.md 73, 105).
+// Whoever has a job ends it: by confirm or by rollBack.
+type job struct {
+	powershell.Job
+	host *Host
+	op   string
+	obj  string
+}
+
+const taskPrefix = "TerraformProviderHyperV-"
+
+func (j *job) task() string { return taskPrefix + j.ID }
+
+// away runs the batch as a job. records are written ahead of it; now is the host's clock; undo adds the calls
+// that take the change back. The error is about the batch, as that of run; the job is nil where nothing is left
+// to be confirmed.
+func (b *batch) away(ctx context.Context, records *ledgerWrites, now time.Time, undo func(*batch)) (*job, error) {
+	id, err := powershell.NewJob()
+	if err != nil {
+		return nil, err
+	}
+	j := &job{Job: id, host: b.host, op: b.op, obj: b.about}
+	start, err := j.startBatch(b, records, now, undo)
+	if err != nil {
+		return nil, err
+	}
+	release := b.host.holdLedger()
+	err = start.run(ctx)
+	release()
+	if err != nil && !changeLost(err) {
+		return nil, errors.Join(err, j.forget(ctx))
+	}
+	results, err := j.await(ctx, b.calls)
+	if err != nil {
+		return nil, err
+	}
+	return j, b.take(results)
+}
+
+// startBatch writes the job down, arms the task that takes it back, and starts it: in this order, so that
+// nothing changes that would not be taken back.
+func (j *job) startBatch(b *batch, records *ledgerWrites, now time.Time, undo func(*batch)) (*batch, error) {
+	back := b.host.batch("take the change back", b.about)
+	undo(back)
+	j.addForget(back)
+	payload, err := powershell.JobBatch(b.calls)
+	if err != nil {
+		return nil, err
+	}
+	undoing, err := powershell.JobBatch(back.calls)
+	if err != nil {
+		return nil, err
+	}
+	start := b.host.batch(b.op, b.about)
+	if records == nil {
+		records = (&ledger{}).writes()
+	}
+	if len(records.put) == 0 && !records.from.exists {
+		records.addKey(start)
+	}
+	records.addPuts(start)
+	if len(records.remove) > 0 { // the key stays: the job is written into it
+		start.change(wire.Call{Cmdlet: "Remove-ItemProperty", Parameters: map[string]any{"LiteralPath": ledgerPath, "Name": sorted(records.remove)}}, tolerating(anyError))
+	}
+	for _, part := range [][2]string{{wire.JobScript, powershell.JobScript()}, {wire.JobUndo, undoing}, {wire.JobPayload, payload}} {
+		start.change(wire.Call{Cmdlet: "Set-ItemProperty", Parameters: map[string]any{"LiteralPath": ledgerPath, "Name": wire.JobValue(j.ID, part[0]), "Value": part[1], "Type": "String"}})
+	}
+	object := func(cmdlet, save string, parameters map[string]any) {
+		start.change(wire.Call{Cmdlet: cmdlet, Save: save, Parameters: parameters, Select: []wire.Field{{Name: "Enabled"}}})
+	}
+	object("New-ScheduledTaskAction", "action", map[string]any{"Execute": powershell.JobProgram, "Argument": j.Arguments(wire.JobUndo)})
+	object("New-ScheduledTaskTrigger", "at", map[string]any{"Once": true, "At": now.Add(b.host.opts.RollbackAfter).UTC().Format(time.RFC3339Nano)})
+	object("New-ScheduledTaskTrigger", "boot", map[string]any{"AtStartup": true})
+	object("New-ScheduledTaskPrincipal", "principal", map[string]any{"UserId": "SYSTEM", "LogonType": "ServiceAccount", "RunLevel": "Highest"})
+	object("New-ScheduledTaskSettingsSet", "settings", map[string]any{"StartWhenAvailable": true, "AllowStartIfOnBatteries": true, "DontStopIfGoingOnBatteries": true})
+	object("Register-ScheduledTask", "task", map[string]any{"TaskName": j.task(), "Action": wire.First("action"), "Trigger": []any{wire.First("at"), wire.First("boot")},
+		"Principal": wire.First("principal"), "Settings": wire.First("settings")})
+	started := changeAndRead[startedProcess](start, wire.Call{Cmdlet: "Invoke-CimMethod", Parameters: map[string]any{"ClassName": "Win32_Process", "MethodName": "Create", "Confirm": false,
+		"Arguments": map[string]any{"CommandLine": powershell.JobProgram + " " + j.Arguments(wire.JobPayload)}}})
+	start.check(func() error {
+		if started.Reached && len(started.Items) > 0 && started.Items[0].ReturnValue != 0 {
+			return &Error{Kind: Other, Op: b.op, Host: b.host.Name, Object: b.about,
+				Cause: fmt.Sprintf("Windows did not start the process for a change that cuts the connection: Win32_Process.Create returned %d.", started.Items[0].ReturnValue),
+				Fix:   "Look for a policy that forbids starting powershell.exe (AppLocker, WDAC) or creating processes by WMI (attack surface reduction)."}
+		}
+		return nil
+	})
+	return start, nil
+}
+
+type startedProcess struct {
+	ReturnValue int `json:"ReturnValue"`
+}
+
+// await asks for the job's result until it is there. While the host is out of reach the layers below try again.
+func (j *job) await(ctx context.Context, calls []powershell.Call) ([]wire.Result, error) {
+	deadline := time.Now().Add(j.host.opts.RollbackAfter + j.host.opts.RestartWait)
+	for {
+		value, armed, err := j.look(ctx)
+		switch {
+		case err != nil && (ctx.Err() != nil || time.Now().After(deadline)):
+			return nil, j.unfinished(err)
+		case err != nil: // out of reach for long, or half up: it refuses the user for a while (facts.md 103)
+		case value != "":
+			return powershell.JobResults(calls, value)
+		case !armed:
+			return nil, j.rolledBack()
+		case time.Now().After(deadline):
+			return nil, j.unfinished(nil)
+		}
+		if err := j.host.wait(ctx); err != nil {
+			return nil, j.unfinished(err)
+		}
+	}
+}
+
+// look reads the result, "" where there is none yet, and whether the task that takes the change back is there.
+func (j *job) look(ctx context.Context) (value string, armed bool, err error) {
+	name := wire.JobValue(j.ID, wire.JobResult)
+	b := j.host.batch("ask for the result of the change", j.obj)
+	// Only the one value: its name has dots, which a projection would take for a path.
+	result := b.add(wire.Call{Cmdlet: "Get-ItemProperty", Parameters: map[string]any{"LiteralPath": ledgerPath, "Name": name}, Depth: 1}, true, tolerating(func(c wire.CommandError) bool {
+		return commandKind(c) == NotFound || strings.HasPrefix(idHead(c), "System.Management.Automation.PSArgumentException")
+	}))
+	task := find[taskName](b, wire.Call{Cmdlet: "Get-ScheduledTask", Parameters: map[string]any{"TaskName": j.task()}}, tolerating(func(c wire.CommandError) bool { return commandKind(c) == NotFound }))
+	if err := b.run(ctx); err != nil {
+		return "", false, err
+	}
+	if len(result.raw) > 0 {
+		var all map[string]any
+		if err := json.Unmarshal(result.raw[0], &all); err != nil {
+			return "", false, err
+		}
+		value, _ = all[name].(string)
+	}
+	return value, len(task.Items) > 0, nil
+}
+
+type taskName struct {
+	TaskName string `json:"TaskName"`
+}
+
+func (j *job) unfinished(cause error) error {
+	return &Error{Kind: SessionLost, Op: j.op, Host: j.host.Name, Object: j.obj, Err: cause,
+		Cause: fmt.Sprintf("The change cuts the connection, so it runs apart from it, and its result did not come in time: still running on the host as job %s.", j.ID),
+		Fix: fmt.Sprintf("Wait: unless it is confirmed the scheduled task %s takes it back %s after its start, or when the host starts. Then plan again. Raise rollback_after of the provider, or the resource's timeout, if the host needs longer.",
+			j.task(), j.host.opts.RollbackAfter)}
+}
+
+func (j *job) rolledBack() error {
+	return &Error{Kind: TimedOut, Op: j.op, Host: j.host.Name, Object: j.obj,
+		Cause: fmt.Sprintf("The host could not be reached within %s after the change, or it restarted: it has taken the change back by itself (job %s).", j.host.opts.RollbackAfter, j.ID),
+		Fix: "The net adapter carries the connection to the host. Check that the host gets its IP configuration on the other side of the change (allow_management_os = true and preserve_host_ip_config = true for a switch), " +
+			"raise rollback_after if it only needs longer, or use another net adapter."}
+}
+
+// confirm keeps the change: nothing of the job is left on the host.
+func (j *job) confirm(ctx context.Context) error {
+	if err := j.forget(ctx); err != nil {
+		return fmt.Errorf("the change was made, but could not be confirmed, so the host takes it back: %w", err)
+	}
+	return nil
+}
+
+func (j *job) forget(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.host.opts.RestartWait)
+	defer cancel()
+	b := j.host.batch("confirm the change", j.obj)
+	j.addForget(b)
+	j.host.ledgerEmptying.Lock()
+	defer j.host.ledgerEmptying.Unlock()
+	return b.run(ctx)
+}
+
+// addForget adds the calls that remove the job: its records first, without which its task does nothing.
+func (j *job) addForget(b *batch) {
+	var names []string
+	for _, part := range []string{wire.JobUndo, wire.JobPayload, wire.JobScript, wire.JobResult} {
+		names = append(names, wire.JobValue(j.ID, part))
+	}
+	b.change(wire.Call{Cmdlet: "Remove-ItemProperty", Parameters: map[string]any{"LiteralPath": ledgerPath, "Name": names, "Confirm": false}}, tolerating(anyError))
+	b.change(wire.Call{Cmdlet: "Unregister-ScheduledTask", Parameters: map[string]any{"TaskName": []string{j.task()}, "Confirm": false}},
+		tolerating(func(c wire.CommandError) bool { return commandKind(c) == NotFound }))
+	addRemoveEmptyLedger(b)
+}
+
+// rollBack lets the host take the change back now, and waits until it has.
+func (j *job) rollBack(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.host.opts.RollbackAfter+j.host.opts.RestartWait)
+	defer cancel()
+	b := j.host.batch("take the change back", j.obj)
+	b.change(wire.Call{Cmdlet: "Start-ScheduledTask", Parameters: map[string]any{"TaskName": j.task()}}, tolerating(func(c wire.CommandError) bool { return commandKind(c) == NotFound }))
+	var lost *powershell.LostError
+	if err := b.run(ctx); err != nil && !errors.As(err, &lost) {
+		return err
+	}
+	for {
+		_, armed, err := j.look(ctx)
+		if err == nil && !armed || ctx.Err() != nil {
+			return err
+		}
+		if err := j.host.wait(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// holdLedger keeps the ledger's key from being removed while records are written.
+func (h *Host) holdLedger() func() {
+	h.ledgerEmptying.RLock()
+	return h.ledgerEmptying.RUnlock
+}
