@@ -15,7 +15,7 @@ const contentType = "application/soap+xml;charset=UTF-8"
 
 // serve answers one HTTP request: authentication, size, shape, injected faults, then the operation.
 func (d *Door) serve(w http.ResponseWriter, r *http.Request) {
-	if d.isDark() {
+	if d.isDark() || d.down() {
 		panic(http.ErrAbortHandler)
 	}
 	d.counters.requests.Add(1)
@@ -110,6 +110,9 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request) {
 	answer, ok := d.answer(r, op, req)
 	if !ok {
 		panic(http.ErrAbortHandler) // the client is gone
+	}
+	if d.down() {
+		panic(http.ErrAbortHandler) // it went away meanwhile, and the answer with it
 	}
 	if rule != nil {
 		d.after(w, r, req, answer, rule)
