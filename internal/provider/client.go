@@ -22,6 +22,7 @@ type client struct {
 	hosts        map[string]*hostEntry
 	hostsUnknown bool // not even the names are known before apply
 	guests       guestLogins
+	guestPools   *powershell.GuestPools // of guests that are reached without their host
 	options      []func(*hyperv.Options)
 }
 
@@ -38,11 +39,12 @@ type hostEntry struct {
 // newClient reads the provider's configuration. What is unknown is remembered as such, what is known
 // is checked.
 func newClient(ctx context.Context, m providerModel, env environment, diags *diag.Diagnostics) *client {
-	c := &client{hosts: map[string]*hostEntry{}}
+	c := &client{hosts: map[string]*hostEntry{}, guestPools: powershell.NewGuestPools(nil)}
 	defaults := env.connection(diags)
 	guestsKnown := known(ctx, m.GuestCredentials) && known(ctx, m.Guests) && !m.DefaultGuestCredential.IsUnknown()
 	if guestsKnown {
 		c.guests = newGuestLogins(ctx, m, env, diags)
+		c.guestPools = powershell.NewGuestPools(guestConnections(ctx, m.Guests, diags))
 	}
 	if m.Hosts.IsUnknown() {
 		c.hostsUnknown = true
@@ -166,25 +168,25 @@ func (c *client) host(name string) (*hyperv.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.open(c.guests, c.options), nil
+	return e.open(c.guests, c.guestPools, c.options), nil
 }
 
-func (e *hostEntry) open(guests guestLogins, more []func(*hyperv.Options)) *hyperv.Host {
+func (e *hostEntry) open(guests guestLogins, direct *powershell.GuestPools, more []func(*hyperv.Options)) *hyperv.Host {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.host != nil {
 		return e.host
 	}
 	e.pool = powershell.NewPool(e.connection.winrm, powershell.PoolOptions{MaxSessions: e.connection.maxSessions})
-	options := hyperv.Options{Reads: powershell.NewCoalescer(e.pool), GuestCredential: guests.find}
+	options := hyperv.Options{Reads: powershell.NewRouter(powershell.NewCoalescer(e.pool), direct), GuestCredential: guests.find}
 	for _, change := range more {
 		change(&options)
 	}
-	e.host = hyperv.NewHost(e.name, e.pool, options)
+	e.host = hyperv.NewHost(e.name, powershell.NewRouter(e.pool, direct), options)
 	return e.host
 }
 
-// close deletes the shells on all hosts.
+// close deletes the shells on all hosts, and in guests that are reached directly.
 func (c *client) close(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, e := range c.hosts {
@@ -200,5 +202,10 @@ func (c *client) close(ctx context.Context) {
 			e.pool, e.host = nil, nil
 		})
 	}
+	wg.Go(func() {
+		if err := c.guestPools.Close(ctx); err != nil {
+			logDebug(ctx, "not all shells in guests could be removed; the guests do it when their idle timeout is over", map[string]any{"error": err.Error()})
+		}
+	})
 	wg.Wait()
 }
