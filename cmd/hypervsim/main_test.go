@@ -65,13 +65,15 @@ func TestServeUntilTheEndOfItsTime(t *testing.T) {
 
 func TestEnv(t *testing.T) {
 	const odd = `p'w"$(x)` + "`;[x]* ü"
-	line, err := json.Marshal(simulator.Ready{
+	ready := simulator.Ready{
 		Hosts: []simulator.ReadyHost{
-			{Name: "hv1", Address: "127.0.0.1", HTTPPort: 5985, HTTPSPort: 5986, Username: "Administrator", Password: odd, CAFile: "/tmp/ca.pem", ClientCertificateFile: "/tmp/c.pem", ClientKeyFile: "/tmp/c.key"},
+			{Name: "hv1", Address: "127.0.0.1", HTTPPort: 5985, HTTPSPort: 5986, Username: "Administrator", Password: odd, CAFile: "/tmp/ca.pem"},
 			{Name: "hv2", Address: "127.0.0.1", HTTPPort: 5987, Username: "u", Password: "p"},
 		},
 		GuestCredential: &simulator.Credential{Username: "g", Password: odd},
-	})
+	}
+	ready.Hosts[0].ClientCertificateFile, ready.Hosts[0].ClientKeyFile = "/tmp/c.pem", "/tmp/c.key"
+	line, err := json.Marshal(ready)
 	if err != nil {
 		t.Fatal(err)
 	}

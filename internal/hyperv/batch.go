@@ -169,6 +169,7 @@ func (b *batch) commandError(c wire.Call, ce wire.CommandError) error {
 	switch {
 	case ce.Session:
 		e.Cause, e.Fix = sessionCause(ce)
+		e.Err = ce.Cause
 	case e.Kind == Unauthorized:
 		e.Cause = "The user of the WinRM session lacks a right that " + c.Cmdlet + " needs."
 		e.Fix = "Make the user a member of the host's Administrators group (Hyper-V Administrators is not enough for net adapters and the registry)."

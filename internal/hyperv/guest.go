@@ -151,6 +151,7 @@ func (r *guestRead) failure(h *Host, op, about string) error {
 	}
 	e := &Error{Kind: Unreachable, Op: op, Host: h.Name, Object: about, Command: &first}
 	e.Cause, e.Fix = sessionCause(first)
+	e.Err = first.Cause
 	return e
 }
 
@@ -223,7 +224,7 @@ func (h *Host) guestTarget(op string, ref AdapterRef, vmID any, credential strin
 		}
 		return wire.Guest{}, err
 	}
-	return wire.Guest{VMID: vmID, Credential: wire.Credential{User: user, Password: password}}, nil
+	return wire.Guest{Name: ref.VMName, VMID: vmID, Credential: wire.Credential{User: user, Password: password}}, nil
 }
 
 // ReadGuestRdma reads the host's side from the shared inventory and looks into the guest of a running VM. A guest

@@ -31,6 +31,7 @@ type client struct {
 	hosts        map[string]*hostEntry
 	hostsUnknown bool // not even the names are known before apply
 	guests       guestLogins
+	guestPools   *powershell.GuestPools // of guests that are reached without their host
 	options      []func(*Options)
 	// rollbackAfter is 0 for the default.
 	rollbackAfter time.Duration
@@ -49,11 +50,12 @@ type hostEntry struct {
 // newClient reads the provider's configuration. What is unknown is remembered as such, what is known
 // is checked.
 func newClient(ctx context.Context, m providerModel, env environment, diags *diag.Diagnostics) *client {
-	c := &client{hosts: map[string]*hostEntry{}, rollbackAfter: time.Duration(m.RollbackAfter.ValueInt64()) * time.Second}
+	c := &client{hosts: map[string]*hostEntry{}, guestPools: powershell.NewGuestPools(nil), rollbackAfter: time.Duration(m.RollbackAfter.ValueInt64()) * time.Second}
 	defaults := env.connection(diags)
 	guestsKnown := known(ctx, m.GuestCredentials) && known(ctx, m.Guests) && !m.DefaultGuestCredential.IsUnknown()
 	if guestsKnown {
 		c.guests = newGuestLogins(ctx, m, env, diags)
+		c.guestPools = powershell.NewGuestPools(guestConnections(ctx, m.Guests, diags))
 	}
 	if m.Hosts.IsUnknown() {
 		c.hostsUnknown = true
@@ -177,38 +179,42 @@ func (c *client) host(name string) (*hyperv.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.open(c.guests, c.rollbackAfter, c.options), nil
+	return e.open(c), nil
 }
 
-func (e *hostEntry) open(guests guestLogins, rollbackAfter time.Duration, more []func(*Options)) *hyperv.Host {
+func (e *hostEntry) open(c *client) *hyperv.Host {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.host != nil {
 		return e.host
 	}
 	options := Options{
-		Options:     hyperv.Options{GuestCredential: guests.find, Address: e.connection.winrm.Address, RollbackAfter: rollbackAfter},
+		Options:     hyperv.Options{GuestCredential: c.guests.find, Address: e.connection.winrm.Address, RollbackAfter: c.rollbackAfter},
 		PoolOptions: powershell.PoolOptions{MaxSessions: e.connection.maxSessions},
 		Connection:  e.connection.winrm,
 	}
 	options.Connection.Log = e.log
-	for _, change := range more {
+	for _, change := range c.options {
 		change(&options)
 	}
 	e.pool = powershell.NewPool(options.Connection, options.PoolOptions)
-	options.Reads = powershell.NewCoalescer(e.pool)
-	e.host = hyperv.NewHost(e.name, e.pool, options.Options)
+	options.Reads = powershell.NewRouter(powershell.NewCoalescer(e.pool), c.guestPools)
+	e.host = hyperv.NewHost(e.name, powershell.NewRouter(e.pool, c.guestPools), options.Options)
 	return e.host
 }
 
 // log is logDebug with the host's name.
 func (e *hostEntry) log(ctx context.Context, message string, fields map[string]any) {
-	all := map[string]any{"host": e.name}
-	maps.Copy(all, fields)
-	logDebug(ctx, message, all)
+	logDebug(ctx, message, withField(fields, "host", e.name))
 }
 
-// close deletes the shells on all hosts.
+func withField(fields map[string]any, name string, value any) map[string]any {
+	all := map[string]any{name: value}
+	maps.Copy(all, fields)
+	return all
+}
+
+// close deletes the shells on all hosts, and in guests that are reached directly.
 func (c *client) close(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, e := range c.hosts {
@@ -224,5 +230,10 @@ func (c *client) close(ctx context.Context) {
 			e.pool, e.host = nil, nil
 		})
 	}
+	wg.Go(func() {
+		if err := c.guestPools.Close(ctx); err != nil {
+			logDebug(ctx, "not all shells in guests could be removed; the guests do it when their idle timeout is over", map[string]any{"error": err.Error()})
+		}
+	})
 	wg.Wait()
 }

@@ -41,6 +41,7 @@ type source struct {
 	host, top, env connectionModel
 	at             path.Path // of the host's own attributes
 	named          string    // the host, for messages
+	loginElsewhere bool      // user and password come with each call: a guest's
 }
 
 // place is the path of an attribute at the level that a value was taken from.

@@ -110,6 +110,7 @@ func (s source) needs(c winrm.Config, diags *diag.Diagnostics) {
 	} else if c.Auth == winrm.AuthKerberos {
 		instead = ", or a keytab or credential cache in kerberos"
 	}
+	user, password = user && !s.loginElsewhere, password && !s.loginElsewhere
 	if user && c.User == "" {
 		s.missing(diags, "user", "user", envUser, instead)
 	}

@@ -98,6 +98,10 @@ func explain(what failed, err error) (detail, attribute string) {
 	for _, line := range contactLines(err) {
 		add(line[0], line[1])
 	}
+	if e.Command != nil && e.Command.Cause != nil {
+		likely, next := transportAdvice(e.Command.Cause)
+		add("Connection to the guest: ", strings.TrimSpace(likely+" "+next))
+	}
 	add("Cause: ", cause)
 	add("Next: ", fix)
 	return strings.Join(lines, "\n"), e.Attribute

@@ -26,14 +26,17 @@ type guestLogin struct{ user, password string }
 // newGuestLogins reads a configuration that is known.
 func newGuestLogins(ctx context.Context, m providerModel, env environment, diags *diag.Diagnostics) guestLogins {
 	g := guestLogins{credentials: map[string]guestLogin{}, guests: map[string]string{}}
-	credentials, guests := map[string]guestCredentialModel{}, map[string]guestModel{}
+	credentials := map[string]guestCredentialModel{}
 	diags.Append(m.GuestCredentials.ElementsAs(ctx, &credentials, false)...)
-	diags.Append(m.Guests.ElementsAs(ctx, &guests, false)...)
 	for name, c := range credentials {
 		g.credentials[name] = guestLogin{c.User.ValueString(), c.Password.ValueString()}
 	}
-	for _, vm := range slices.Sorted(maps.Keys(guests)) {
-		name := guests[vm].Credential.ValueString()
+	for _, vm := range slices.Sorted(maps.Keys(m.Guests.Elements())) {
+		credential := guestText(m.Guests.Elements()[vm], "credential")
+		if credential.IsNull() {
+			continue
+		}
+		name := credential.ValueString()
 		if _, ok := g.credentials[name]; !ok {
 			diags.AddAttributeError(path.Root("guests").AtMapKey(vm).AtName("credential"), "Unknown guest credential", g.unknown(name))
 		}

@@ -60,10 +60,6 @@ type guestCredentialModel struct {
 	Password types.String `tfsdk:"password"`
 }
 
-type guestModel struct {
-	Credential types.String `tfsdk:"credential"`
-}
-
 func (p *hypervProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	host := connectionAttributes("")
 	host["address"] = schema.StringAttribute{
@@ -90,7 +86,7 @@ func (p *hypervProvider) Schema(_ context.Context, _ provider.SchemaRequest, res
 	}
 	attributes["guest_credentials"] = schema.MapNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "Credentials for the Windows inside virtual machines, by a name of your choice. They are used by PowerShell Direct, from the host. " +
+		MarkdownDescription: "Credentials for the Windows inside virtual machines, by a name of your choice. They are used by PowerShell Direct, from the host, or by WinRM where `guests` says so. " +
 			"Give passwords by an ephemeral variable or the environment: a literal stands in saved plans.",
 		Validators: []validator.Map{mapvalidator.KeysAre(stringvalidator.LengthAtLeast(1))},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
@@ -108,15 +104,9 @@ func (p *hypervProvider) Schema(_ context.Context, _ provider.SchemaRequest, res
 	}
 	attributes["guests"] = schema.MapNestedAttribute{
 		Optional:            true,
-		MarkdownDescription: "How to log on to single guests, by the name of the virtual machine (case does not matter).",
+		MarkdownDescription: "How to reach and log on to single guests, by the name of the virtual machine (case does not matter).",
 		Validators:          []validator.Map{mapvalidator.KeysAre(stringvalidator.LengthAtLeast(1))},
-		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"credential": schema.StringAttribute{
-				Required:            true,
-				MarkdownDescription: "Key of `guest_credentials`.",
-				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
-			},
-		}},
+		NestedObject:        schema.NestedAttributeObject{Attributes: guestAttributes()},
 	}
 	attributes["default_guest_credential"] = schema.StringAttribute{
 		Optional: true,
@@ -125,7 +115,7 @@ func (p *hypervProvider) Schema(_ context.Context, _ provider.SchemaRequest, res
 		Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Sets up RDMA inside Hyper-V guests: on the hosts by Windows Remote Management, in the guests by PowerShell Direct through their host.",
+		MarkdownDescription: "Sets up RDMA inside Hyper-V guests: on the hosts by Windows Remote Management, in the guests by PowerShell Direct through their host, or directly.",
 		Attributes:          attributes,
 	}
 }

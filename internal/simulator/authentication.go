@@ -31,16 +31,16 @@ func authenticators(host string, login lab.Login, l lab.Listener) ([]door.Authen
 	return list, nil
 }
 
-// clientCertificate issues a certificate for the host's user, and says where it is.
-func (s *Server) clientCertificate(a *door.Authority, user string, ready *ReadyHost) (door.Authenticator, error) {
+// clientCertificate issues a certificate for a machine's user, and says where it is.
+func (s *Server) clientCertificate(a *door.Authority, user string, files *clientFiles) (door.Authenticator, error) {
 	subject := user + "@localhost"
 	cert, key, err := a.ClientCertificate(subject)
 	if err != nil {
 		return nil, err
 	}
-	base := filepath.Join(s.dir, fmt.Sprintf("client-%d", len(s.hosts)+1))
-	ready.ClientCertificateFile, ready.ClientKeyFile = base+".pem", base+".key"
-	for file, data := range map[string][]byte{ready.ClientCertificateFile: cert, ready.ClientKeyFile: key} {
+	base := filepath.Join(s.dir, fmt.Sprintf("client-%d", len(s.hosts)+len(s.guests)+1))
+	files.ClientCertificateFile, files.ClientKeyFile = base+".pem", base+".key"
+	for file, data := range map[string][]byte{files.ClientCertificateFile: cert, files.ClientKeyFile: key} {
 		if err := os.WriteFile(file, data, 0o600); err != nil {
 			return nil, fmt.Errorf("client certificate: %w", err)
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // newEngine makes what runs the command lines of clients. The closer may be nil.
-func newEngine(o Options, m cmdlet.Model) (process.Starter, io.Closer, error) {
+func newEngine(o Options, m cmdlet.Model) (process.Engine, io.Closer, error) {
 	switch o.Engine {
 	case "", EngineNative:
 		e, err := native.New(m, native.Options{})

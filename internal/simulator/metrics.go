@@ -7,6 +7,9 @@ import "github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator/door
 type Metrics struct {
 	HostMetrics
 	Hosts map[string]HostMetrics `json:"hosts"`
+	// Guests are the doors of guests with a listener of their own, by host/VM. Their cmdlet calls are among
+	// those of the host.
+	Guests map[string]door.Metrics `json:"guests,omitempty"`
 }
 
 // HostMetrics are the counters of one host.
@@ -22,19 +25,31 @@ func (s *Server) Metrics() Metrics {
 	for _, h := range s.hosts {
 		one := HostMetrics{Metrics: h.door.Metrics(), CmdletCalls: s.model.counts(h.name)}
 		m.Hosts[h.name] = one
-		sum.Requests += one.Requests
-		sum.Unauthorized += one.Unauthorized
-		sum.Connections += one.Connections
-		sum.Shells += one.Shells
-		sum.ShellsCreated += one.ShellsCreated
-		sum.Processes += one.Processes
-		for op, n := range one.Operations {
-			sum.Operations[op] += n
-		}
+		sum.add(one.Metrics)
 		for name, n := range one.CmdletCalls {
 			sum.CmdletCalls[name] += n
 		}
 	}
+	for _, g := range s.guests {
+		if m.Guests == nil {
+			m.Guests = map[string]door.Metrics{}
+		}
+		m.Guests[g.name()] = g.door.Metrics()
+		sum.add(m.Guests[g.name()])
+	}
 	m.HostMetrics = sum
 	return m
+}
+
+// add counts another door in.
+func (h *HostMetrics) add(one door.Metrics) {
+	h.Requests += one.Requests
+	h.Unauthorized += one.Unauthorized
+	h.Connections += one.Connections
+	h.Shells += one.Shells
+	h.ShellsCreated += one.ShellsCreated
+	h.Processes += one.Processes
+	for op, n := range one.Operations {
+		h.Operations[op] += n
+	}
 }

@@ -28,14 +28,23 @@ func (m *model) Invoke(inv cmdlet.Invocation) cmdlet.Output {
 	rule := m.server.rules.Cmdlet(inv.Host, inv.Cmdlet, func(object string) bool { return mentions(inv.Parameters, strings.ToLower(object)) })
 	before := rule != nil && (rule.Effect == door.DropBefore || rule.Effect == door.Blackout)
 	if before {
-		m.server.interrupt(inv.Host, *rule)
+		m.interrupt(inv, *rule)
 	}
 	out := m.Lab.Invoke(inv)
 	m.follow(inv.Cmdlet)
 	if rule != nil && !before {
-		m.server.interrupt(inv.Host, *rule)
+		m.interrupt(inv, *rule)
 	}
 	return out
+}
+
+// interrupt applies an effect to the door that a call came through.
+func (m *model) interrupt(inv cmdlet.Invocation, rule door.Rule) {
+	if g := m.ownGuest(inv); g != nil {
+		interrupt(g.door, rule)
+		return
+	}
+	m.server.interrupt(inv.Host, rule)
 }
 
 // follow does to the doors what a call did to the way to its host: connections break where the management
@@ -61,25 +70,29 @@ func (m *model) follow(name string) {
 		case "host_restart":
 			m.server.interrupt(e.Host, door.Rule{Effect: door.KillShell})
 			m.server.detached.kill(e.Host)
+		case "vm_stop", "vm_restart", "guest_restart":
+			m.server.guestWentDown(e.Host, e.Object)
 		}
 	}
 }
 
 // interrupt applies an effect to everything that is open to a host.
 func (s *Server) interrupt(name string, rule door.Rule) {
-	h := s.host(name)
-	if h == nil {
-		return
+	if h := s.host(name); h != nil {
+		interrupt(h.door, rule)
 	}
+}
+
+func interrupt(d *door.Door, rule door.Rule) {
 	switch rule.Effect {
 	case door.DropBefore, door.DropAfter:
-		h.door.Disconnect()
+		d.Disconnect()
 	case door.KillShell:
-		h.door.KillShells()
+		d.KillShells()
 	case door.KillProcess:
-		h.door.KillProcesses()
+		d.KillProcesses()
 	case door.Blackout:
-		h.door.BlackOut(rule.Duration())
+		d.BlackOut(rule.Duration())
 	}
 }
 

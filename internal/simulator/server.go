@@ -43,6 +43,7 @@ type Server struct {
 	model  *model
 	rules  *door.Rules
 	hosts  []*host
+	guests []*guest
 	engine io.Closer
 	// detached are the programs that belong to no shell.
 	detached *detached
@@ -104,6 +105,9 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 			return nil, err
 		}
 	}
+	if err := s.openGuests(ip, starter, o, authority); err != nil {
+		return nil, err
+	}
 	if err := s.openControl(net.JoinHostPort(ip, port)); err != nil {
 		return nil, err
 	}
@@ -148,33 +152,39 @@ func (s *Server) openHost(name, ip string, starter process.Starter, o Options, a
 	if err != nil {
 		return err
 	}
-	cfg := door.Config{Host: name, IP: ip, Starter: starter, Limits: o.Limits, Rules: s.rules, Log: o.Log, Reachable: func() bool { return s.lab.Reachable(name) }}
 	ready := ReadyHost{Name: name, Address: ip, Username: login.Username, Password: login.Password, CAFile: caFile}
-	if cfg.Authenticators, err = authenticators(name, login, listener); err != nil {
-		return fmt.Errorf("host %s: %w", name, err)
-	}
-	if authority != nil {
-		cert, err := authority.Certificate(name, ip)
-		if err != nil {
-			return err
-		}
-		cfg.Certificate = &cert
-	}
-	if authority != nil && listener.Certificate {
-		a, err := s.clientCertificate(authority, login.Username, &ready)
-		if err != nil {
-			return fmt.Errorf("host %s: %w", name, err)
-		}
-		cfg.Authenticators = append(cfg.Authenticators, a)
-	}
-	d, err := door.Open(cfg)
+	d, err := s.openDoor(door.Config{Host: name, IP: ip, Starter: starter, Up: func() bool { return s.lab.Reachable(name) }}, name, login, listener, o, authority, &ready.clientFiles)
 	if err != nil {
-		return err
+		return fmt.Errorf("host %s: %w", name, err)
 	}
 	s.hosts = append(s.hosts, &host{name, d})
 	ready.HTTPPort, ready.HTTPSPort = d.HTTPPort(), d.HTTPSPort()
 	s.ready.Hosts = append(s.ready.Hosts, ready)
 	return nil
+}
+
+// openDoor opens the WinRM service of a machine: what its listener allows, and a certificate for its name.
+func (s *Server) openDoor(cfg door.Config, name string, login lab.Login, listener lab.Listener, o Options, authority *door.Authority, files *clientFiles) (*door.Door, error) {
+	cfg.Limits, cfg.Rules, cfg.Log = o.Limits, s.rules, o.Log
+	var err error
+	if cfg.Authenticators, err = authenticators(name, login, listener); err != nil {
+		return nil, err
+	}
+	if authority != nil {
+		cert, err := authority.Certificate(name, cfg.IP)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Certificate = &cert
+	}
+	if authority != nil && listener.Certificate {
+		a, err := s.clientCertificate(authority, login.Username, files)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Authenticators = append(cfg.Authenticators, a)
+	}
+	return door.Open(cfg)
 }
 
 func (s *Server) openControl(address string) error {
@@ -206,6 +216,9 @@ func (s *Server) Close() {
 		for _, h := range s.hosts {
 			h.door.Close()
 		}
+		for _, g := range s.guests {
+			g.door.Close()
+		}
 		if s.detached != nil {
 			s.detached.close()
 		}
@@ -226,6 +239,9 @@ func (s *Server) Reset() error {
 	for _, h := range s.hosts {
 		h.door.Reset()
 		s.detached.kill(h.name)
+	}
+	for _, g := range s.guests {
+		g.door.Reset()
 	}
 	err := s.lab.Reset()
 	s.model.reset() // after the lab: its journal counts from the beginning again

@@ -84,6 +84,9 @@ type Field struct {
 type Guest struct {
 	VMID       any        `json:"vmId"`
 	Credential Credential `json:"credential"`
+	// Name is the machine's name, by which the client knows guests that it reaches without their host.
+	// It is not sent.
+	Name string `json:"-"`
 }
 
 // Value forms. Each marshals to an object with a single key that starts with "$".
@@ -201,6 +204,8 @@ type CommandError struct {
 	// Started, only with Session, is true when the session broke after the calls had been handed to
 	// the guest, so that they may have run there.
 	Started bool `json:"started,omitempty"`
+	// Cause is why, where the client itself did not reach a guest. It is not sent.
+	Cause error `json:"-"`
 }
 
 // IDs of errors that the runner itself raises.
@@ -208,4 +213,11 @@ const (
 	ErrorReferenceEmpty = "RunnerReferenceEmpty" // a Ref found no object
 	ErrorRunner         = "RunnerException"      // anything unexpected in the runner
 	ErrorGuestAnswer    = "RunnerGuestAnswer"    // a guest's answer was no valid, bounded text
+)
+
+// IDs of errors on the client's own way to a guest, always with Session.
+const (
+	ErrorGuestConnection = "GuestConnectionFailed" // nothing answered as Windows Remote Management
+	ErrorGuestRefused    = "GuestLogonRefused"     // it answered and did not let the credential in
+	ErrorGuestLost       = "GuestSessionLost"      // the PowerShell process in the guest is gone
 )

@@ -61,9 +61,9 @@ type Config struct {
 	Certificate    *tls.Certificate // nil: no HTTPS listener
 	Authenticators []Authenticator
 	Starter        process.Starter
+	Up             func() bool // false: the machine takes no connections; nil is always up
 	Limits         Limits
 	Rules          *Rules      // faults to inject; nil injects none
-	Reachable      func() bool // whether the network leads to the host at all; nil: always
 	Log            func(Entry) // called once for each request; nil logs nothing
 }
 
@@ -118,6 +118,9 @@ func (d *Door) listen(port int, cert *tls.Certificate) (int, error) {
 	}
 	port = ln.Addr().(*net.TCPAddr).Port
 	ln = &darkListener{ln, d}
+	if d.cfg.Up != nil {
+		ln = gate{ln, d.cfg.Up}
+	}
 	var binding []byte
 	if cert != nil {
 		leaf, err := x509.ParseCertificate(cert.Certificate[0])

@@ -15,7 +15,7 @@ const contentType = "application/soap+xml;charset=UTF-8"
 
 // serve answers one HTTP request: authentication, size, shape, injected faults, then the operation.
 func (d *Door) serve(w http.ResponseWriter, r *http.Request) {
-	if d.isDark() {
+	if d.isDark() || d.down() {
 		panic(http.ErrAbortHandler)
 	}
 	d.counters.requests.Add(1)
@@ -26,7 +26,6 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request) {
 			d.cfg.Log(entry)
 		}()
 	}
-	d.mustReach()
 	w.Header().Set("Server", "Microsoft-HTTPAPI/2.0")
 	refuse := func(status int) {
 		entry.Status = status
@@ -112,19 +111,14 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		panic(http.ErrAbortHandler) // the client is gone
 	}
+	if d.down() {
+		panic(http.ErrAbortHandler) // it went away meanwhile, and the answer with it
+	}
 	if rule != nil {
 		d.after(w, r, req, answer, rule)
 	}
 	entry.Status, entry.Fault = answer.status, answer.fault
-	d.mustReach()
 	req.write(w, answer)
-}
-
-// mustReach drops the connection where no path leads to the host.
-func (d *Door) mustReach() {
-	if d.cfg.Reachable != nil && !d.cfg.Reachable() {
-		panic(http.ErrAbortHandler)
-	}
 }
 
 func requestURL(r *http.Request) string {

@@ -302,6 +302,10 @@ func (b *builder) guest(host *ScenarioHost, s *ScenarioVM) *Guest {
 		VFDriver: GuestDriver{Kind: settings.VFDriver}, Adapters: []*GuestAdapter{}, RecoveryNeeded: settings.RecoveryNeeded,
 		NetworkDirectAcrossIPSubnets: "Blocked",
 	}
+	if settings.Listener != nil && !g.Linux {
+		listener := buildListener(*settings.Listener)
+		g.Listener = &listener
+	}
 	if g.VFDriver.Kind == "" {
 		g.VFDriver.Kind = "vendor"
 	}

@@ -153,10 +153,11 @@ type ScenarioAdapter struct {
 
 // ScenarioGuest is what runs inside a VM.
 type ScenarioGuest struct {
-	OS              ScenarioOS `json:"os,omitzero" yaml:"os"`
-	VFDriver        string     `json:"vf_driver,omitempty" yaml:"vf_driver" jsonschema:"enum=none,enum=inbox,enum=inbox_bad,enum=vendor,default=vendor"`
-	VFDriverVersion string     `json:"vf_driver_version,omitempty" yaml:"vf_driver_version"`
-	RecoveryNeeded  int        `json:"recovery_needed,omitempty" yaml:"recovery_needed" jsonschema:"minimum=0,maximum=3,description=Steps of the recovery ladder until SMB says RDMA capable."`
+	OS              ScenarioOS        `json:"os,omitzero" yaml:"os"`
+	VFDriver        string            `json:"vf_driver,omitempty" yaml:"vf_driver" jsonschema:"enum=none,enum=inbox,enum=inbox_bad,enum=vendor,default=vendor"`
+	VFDriverVersion string            `json:"vf_driver_version,omitempty" yaml:"vf_driver_version"`
+	Listener        *ScenarioListener `json:"listener,omitempty" yaml:"listener" jsonschema:"description=WinRM in the guest itself; default: none."`
+	RecoveryNeeded  int               `json:"recovery_needed,omitempty" yaml:"recovery_needed" jsonschema:"minimum=0,maximum=3,description=Steps of the recovery ladder until SMB says RDMA capable."`
 }
 
 // ScenarioLbfoTeam is a classic team (facts.md 21).

@@ -284,6 +284,7 @@ type Guest struct {
 	OS       OS              `json:"os"`
 	Linux    bool            `json:"linux,omitempty"`
 	Login    Login           `json:"-"`
+	Listener *Listener       `json:"listener,omitempty"` // of WinRM in the guest; nil: none
 	VFDriver GuestDriver     `json:"vf_driver"`
 	Adapters []*GuestAdapter `json:"adapters"`
 	Registry []*Key          `json:"registry"` // sorted by path

@@ -44,7 +44,7 @@ func (r *runner) group(id string, calls []*call) []wire.Result {
 	for i := 0; i < len(calls) && !r.killed.Load(); i++ {
 		c := calls[i]
 		if c.Guest == nil {
-			result, failed := r.call(c, place{target: "host", session: r.id}, names)
+			result, failed := r.call(c, place{target: r.target, session: r.id}, names)
 			results = append(results, result)
 			if failed && c.OnError != wire.OnErrorContinue {
 				break
@@ -154,7 +154,7 @@ func (r *runner) session(g guest) (*session, *cmdlet.Error) {
 		}
 		delete(r.sessions, g.key())
 	}
-	out, err := r.invoke("New-PSSession", map[string]any{"VMId": g.vm, "Credential": g.credential, "ErrorAction": "Stop"}, nil, place{target: "host", session: r.id})
+	out, err := r.invoke("New-PSSession", map[string]any{"VMId": g.vm, "Credential": g.credential, "ErrorAction": "Stop"}, nil, place{target: r.target, session: r.id})
 	if err != nil {
 		return nil, err
 	}

@@ -17,10 +17,10 @@ import (
 const jobStart = 20 * time.Millisecond
 
 // runJob is a process that runs a part of a job and ends. Nothing reaches it from outside.
-func (e *Engine) runJob(host, id string, pid int64, job wire.JobCall) *running {
+func (e *Engine) runJob(host, target, id string, pid int64, job wire.JobCall) *running {
 	p := printed("", 0)
 	p.done = make(chan struct{})
-	r := newRunner(e, host, id, pid, newBuffer())
+	r := newRunner(e, host, target, id, pid, newBuffer())
 	p.kill = func() { r.killed.Store(true) }
 	go func() {
 		defer close(p.done)
@@ -52,7 +52,7 @@ func (r *runner) job(job wire.JobCall) bool {
 	}
 	_, failure := r.invoke("Set-ItemProperty", map[string]any{
 		"LiteralPath": wire.JobKey, "Name": wire.JobValue(job.ID, wire.JobResult), "Value": answer, "Type": "String",
-	}, nil, place{target: "host", session: r.id})
+	}, nil, place{target: r.target, session: r.id})
 	return failure == nil
 }
 
@@ -63,7 +63,7 @@ func (e *Engine) jobLock(name string) *sync.Mutex {
 }
 
 func (r *runner) jobValue(id, part string) string {
-	out, err := r.invoke("Get-ItemProperty", map[string]any{"LiteralPath": wire.JobKey}, nil, place{target: "host", session: r.id})
+	out, err := r.invoke("Get-ItemProperty", map[string]any{"LiteralPath": wire.JobKey}, nil, place{target: r.target, session: r.id})
 	if err != nil {
 		return ""
 	}

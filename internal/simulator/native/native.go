@@ -55,6 +55,23 @@ func New(model cmdlet.Model, options Options) (*Engine, error) {
 
 // Start runs a command line as cmd.exe does.
 func (e *Engine) Start(host, commandLine string, _ []string) (process.Process, error) {
+	return e.startAt(host, "host", commandLine)
+}
+
+// Guest starts command lines inside a guest, which its own WinRM service does.
+func (e *Engine) Guest(target string) process.Starter { return guestStarter{e, target} }
+
+type guestStarter struct {
+	engine *Engine
+	target string
+}
+
+// Start runs a command line in the guest.
+func (g guestStarter) Start(host, commandLine string, _ []string) (process.Process, error) {
+	return g.engine.startAt(host, g.target, commandLine)
+}
+
+func (e *Engine) startAt(host, target, commandLine string) (process.Process, error) {
 	program, args := commandline.Split(commandLine)
 	if !commandline.IsPowerShell(program) {
 		return printed(commandline.NotRecognized(program), 1), nil
@@ -66,12 +83,12 @@ func (e *Engine) Start(host, commandLine string, _ []string) (process.Process, e
 	pid := e.lastPID.Add(1) + 1000
 	id := "powershell:" + strconv.FormatInt(pid, 10)
 	if job, ok := wire.ParseJobBootstrap(script); ok {
-		return e.runJob(host, id, pid, job), nil
+		return e.runJob(host, target, id, pid, job), nil
 	}
 	if err := check(script); err != nil {
 		return printed(err.Error()+"\r\n", 1), nil
 	}
-	return e.run(host, id, pid), nil
+	return e.run(host, target, id, pid), nil
 }
 
 // check refuses what this engine cannot run as a PowerShell would.

@@ -47,7 +47,7 @@ func printed(text string, code int) *running {
 }
 
 // run starts the runner's loop.
-func (e *Engine) run(host, id string, pid int64) *running {
+func (e *Engine) run(host, target, id string, pid int64) *running {
 	in, out := io.Pipe()
 	r := &running{stdin: out, stdout: newBuffer(), stderr: newBuffer(), done: make(chan struct{})}
 	var once sync.Once
@@ -70,7 +70,7 @@ func (e *Engine) run(host, id string, pid int64) *running {
 			finish(1)
 			return
 		}
-		newRunner(e, host, id, pid, r.stdout).loop(lines)
+		newRunner(e, host, target, id, pid, r.stdout).loop(lines)
 		finish(0)
 	}()
 	return r

@@ -20,6 +20,7 @@ const pieceSize = 49152
 type runner struct {
 	engine   *Engine
 	host     string
+	target   string // where calls without a guest go: the host, or the guest that the process runs in
 	id       string // of this process
 	pid      int64
 	out      *buffer
@@ -34,8 +35,8 @@ type runner struct {
 	lastAnswer string
 }
 
-func newRunner(e *Engine, host, id string, pid int64, out *buffer) *runner {
-	return &runner{engine: e, host: host, id: id, pid: pid, out: out, sessions: map[string]*session{}, pieces: map[int]string{}}
+func newRunner(e *Engine, host, target, id string, pid int64, out *buffer) *runner {
+	return &runner{engine: e, host: host, target: target, id: id, pid: pid, out: out, sessions: map[string]*session{}, pieces: map[int]string{}}
 }
 
 // loop reads lines until X or the end of input.

@@ -22,3 +22,10 @@ type Starter interface {
 	// cmd.exe prints on stderr and exits with 1.
 	Start(host, commandLine string, env []string) (Process, error)
 }
+
+// Engine starts command lines on the hosts of a lab, and inside their guests.
+type Engine interface {
+	Starter
+	// Guest is the Starter of a guest: "guest:<id of the VM>".
+	Guest(target string) Starter
+}

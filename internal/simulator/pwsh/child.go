@@ -15,7 +15,7 @@ import (
 
 // child is a running PowerShell.
 type child struct {
-	host           string
+	host, target   string
 	command        *exec.Cmd // nil for a process that only printed something
 	stdin          io.WriteCloser
 	stdout, stderr *output
@@ -72,7 +72,7 @@ func (o *output) close() {
 
 // start runs the wrapper that makes the process look like Windows and then runs the script. The
 // standard streams are the script's own from the beginning.
-func (e *Engine) start(host, id, modules, script string, env []string) (*child, error) {
+func (e *Engine) start(host, target, id, modules, script string, env []string) (*child, error) {
 	wrapper := fmt.Sprintf(
 		"$ErrorActionPreference='Stop'; & ([IO.Path]::Combine($env:HVSIM_LIBRARY, 'start.ps1')) $env:HVSIM_MODULES; $ErrorActionPreference='Continue'; . ([scriptblock]::Create([Text.Encoding]::Unicode.GetString([Convert]::FromBase64String('%s'))))",
 		commandline.Encode(script))
@@ -102,7 +102,7 @@ func (e *Engine) start(host, id, modules, script string, env []string) (*child, 
 		return nil, fmt.Errorf("starting %s: %w", e.powershell, err)
 	}
 	closeAll(outWrite, errWrite)
-	c := &child{host: host, command: cmd, stdin: stdin, stdout: newOutput(outRead), stderr: newOutput(errRead), done: make(chan struct{})}
+	c := &child{host: host, target: target, command: cmd, stdin: stdin, stdout: newOutput(outRead), stderr: newOutput(errRead), done: make(chan struct{})}
 	go func() {
 		_ = cmd.Wait() // the exit code says the same
 		c.code = cmd.ProcessState.ExitCode()

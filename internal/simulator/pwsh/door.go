@@ -90,9 +90,12 @@ func (e *Engine) answer(line []byte) (reply, error) {
 	if err := json.Unmarshal(line, &q); err != nil {
 		return reply{}, err
 	}
-	host, ok := e.hostOf(q.Process)
+	host, target, ok := e.placeOf(q.Process)
 	if !ok {
 		return reply{}, fmt.Errorf("unknown process %q", q.Process)
+	}
+	if q.Target == "host" { // the machine that the process itself runs on
+		q.Target = target
 	}
 	switch q.Operation {
 	case "session":

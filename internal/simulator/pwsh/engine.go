@@ -105,6 +105,23 @@ func (e *Engine) Close() error {
 
 // Start runs a command line as cmd.exe does. powershell.exe becomes the real PowerShell.
 func (e *Engine) Start(host, commandLine string, env []string) (process.Process, error) {
+	return e.startAt(host, "host", commandLine, env)
+}
+
+// Guest starts command lines inside a guest, which its own WinRM service does.
+func (e *Engine) Guest(target string) process.Starter { return guestStarter{e, target} }
+
+type guestStarter struct {
+	engine *Engine
+	target string
+}
+
+// Start runs a command line in the guest.
+func (g guestStarter) Start(host, commandLine string, env []string) (process.Process, error) {
+	return g.engine.startAt(host, g.target, commandLine, env)
+}
+
+func (e *Engine) startAt(host, target, commandLine string, env []string) (process.Process, error) {
 	program, args := commandline.Split(commandLine)
 	if !commandline.IsPowerShell(program) {
 		return printed(commandline.NotRecognized(program), 1), nil
@@ -113,7 +130,7 @@ func (e *Engine) Start(host, commandLine string, env []string) (process.Process,
 	if err != nil {
 		return printed(err.Error()+"\r\n", 1), nil
 	}
-	modules, err := e.stubs.modules(e.available(host, "host"))
+	modules, err := e.stubs.modules(e.available(host, target))
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +141,7 @@ func (e *Engine) Start(host, commandLine string, env []string) (process.Process,
 	}
 	e.serial++
 	id := "powershell:" + strconv.FormatInt(e.serial, 10)
-	p, err := e.start(host, id, modules, script, env)
+	p, err := e.start(host, target, id, modules, script, env)
 	if err != nil {
 		return nil, err
 	}
@@ -150,13 +167,13 @@ func (e *Engine) available(host, target string) []*catalog.Cmdlet {
 	return list
 }
 
-// hostOf is the host of a process that called through the door.
-func (e *Engine) hostOf(id string) (string, bool) {
+// placeOf is where a process runs that called through the door.
+func (e *Engine) placeOf(id string) (host, target string, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p, ok := e.processes[id]
 	if !ok {
-		return "", false
+		return "", "", false
 	}
-	return p.host, true
+	return p.host, p.target, true
 }
