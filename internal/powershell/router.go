@@ -214,11 +214,8 @@ func guestError(err error) wire.CommandError {
 		e.ID, e.Category, e.Started = wire.ErrorGuestAnswer, "InvalidData", true
 	case errors.As(err, &auth), winrm.IsFault(err, winrm.CodeAccessDenied):
 		e.ID, e.Category = wire.ErrorGuestRefused, "PermissionDenied"
-	case errors.As(err, &lost):
-		e.ID, e.Category = wire.ErrorGuestLost, "ConnectionError"
-	}
-	if errors.As(err, &lost) {
-		e.Started = lost.Started
+	case errors.As(err, &lost) && lost.Started: // else nothing ran there, and the guest just does not answer
+		e.ID, e.Category, e.Started = wire.ErrorGuestLost, "ConnectionError", true
 	}
 	return e
 }

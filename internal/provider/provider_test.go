@@ -56,8 +56,8 @@ func TestPasswordsAreSensitive(t *testing.T) {
 		}
 	}
 	walk("provider", attributesOf(h.schema.Provider.Block.Attributes))
-	if found != 5 {
-		t.Errorf("the provider has %d secrets, not 5: password and key for all hosts and of a host, password of a guest", found)
+	if found != 6 {
+		t.Errorf("the provider has %d secrets, not 6: password and key for all hosts and of a host, password and key of a guest", found)
 	}
 	for name, s := range h.schema.ResourceSchemas {
 		found = 0

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -13,7 +14,10 @@ import (
 func script(t *testing.T, text string) programs {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "simulator")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o700); err != nil {
+	syscall.ForkLock.RLock() // a child started meanwhile would hold the file open, and it could not be run ("text file busy")
+	err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o700)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 	return programs{simulator: path}
