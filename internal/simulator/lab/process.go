@@ -52,7 +52,7 @@ func invokeCimMethod(c *call) {
 	if strings.TrimSpace(line) == "" || len(line) > 32767 {
 		code = 21 // invalid parameter
 	} else {
-		c.Lab.start(c.host, line)
+		c.start(c.host, line)
 	}
 	c.emit(cim("root/cimv2", "__PARAMETERS", "", "__PARAMETERS", prop("ProcessId", u32(4000+int(c.serial%1000))), prop("ReturnValue", u32(code)), prop("PSComputerName", nil)))
 }
