@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -33,8 +32,6 @@ type client struct {
 	guests       guestLogins
 	guestPools   *powershell.GuestPools // of guests that are reached without their host
 	options      []func(*Options)
-	// rollbackAfter is 0 for the default.
-	rollbackAfter time.Duration
 }
 
 // hostEntry opens a host's sessions when something first asks for the host.
@@ -50,7 +47,7 @@ type hostEntry struct {
 // newClient reads the provider's configuration. What is unknown is remembered as such, what is known
 // is checked.
 func newClient(ctx context.Context, m providerModel, env environment, diags *diag.Diagnostics) *client {
-	c := &client{hosts: map[string]*hostEntry{}, guestPools: powershell.NewGuestPools(nil), rollbackAfter: time.Duration(m.RollbackAfter.ValueInt64()) * time.Second}
+	c := &client{hosts: map[string]*hostEntry{}, guestPools: powershell.NewGuestPools(nil)}
 	defaults := env.connection(diags)
 	guestsKnown := known(ctx, m.GuestCredentials) && known(ctx, m.Guests) && !m.DefaultGuestCredential.IsUnknown()
 	if guestsKnown {
@@ -189,7 +186,7 @@ func (e *hostEntry) open(c *client) *hyperv.Host {
 		return e.host
 	}
 	options := Options{
-		Options:     hyperv.Options{GuestCredential: c.guests.find, Address: e.connection.winrm.Address, RollbackAfter: c.rollbackAfter},
+		Options:     hyperv.Options{GuestCredential: c.guests.find, Address: e.connection.winrm.Address, RollbackAfter: e.connection.rollbackAfter},
 		PoolOptions: powershell.PoolOptions{MaxSessions: e.connection.maxSessions},
 		Connection:  e.connection.winrm,
 	}

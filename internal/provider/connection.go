@@ -22,7 +22,9 @@ import (
 type connection struct {
 	winrm       winrm.Config
 	maxSessions int
-	unknown     bool
+	// rollbackAfter is the host's patience before it takes back what cut it off.
+	rollbackAfter time.Duration
+	unknown       bool
 }
 
 // first gives the first value that is set, and which one it was; unknown counts as set.
@@ -92,7 +94,7 @@ func (s source) connection(ctx context.Context, address types.String, diags *dia
 		},
 	}
 	before := diags.ErrorsCount()
-	timing.fill(&c.winrm, diags)
+	timing.fill(&c, diags)
 	c.winrm.Kerberos = s.kerberos(ctx, diags)
 	s.readClientCertificate(&c.winrm, client, clientFrom, diags)
 	s.needs(c.winrm, diags)
@@ -111,11 +113,16 @@ func (s source) connection(ctx context.Context, address types.String, diags *dia
 	return c
 }
 
-func (m timingModel) fill(c *winrm.Config, diags *diag.Diagnostics) {
+func (m timingModel) fill(c *connection, diags *diag.Diagnostics) {
 	for _, x := range []struct {
 		value timetypes.GoDuration
 		to    *time.Duration
-	}{{m.RetryBudget, &c.RetryBudget}, {m.ConnectTimeout, &c.ConnectTimeout}, {m.OperationTimeout, &c.OperationTimeout}} {
+	}{
+		{m.RetryBudget, &c.winrm.RetryBudget},
+		{m.ConnectTimeout, &c.winrm.ConnectTimeout},
+		{m.OperationTimeout, &c.winrm.OperationTimeout},
+		{m.RollbackAfter, &c.rollbackAfter},
+	} {
 		d, problems := x.value.ValueGoDuration()
 		diags.Append(problems...)
 		*x.to = d

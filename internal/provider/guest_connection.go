@@ -39,6 +39,7 @@ func guestAttributes() map[string]schema.Attribute {
 	attributes := connectionAttributes("With `transport = \"winrm\"`: ")
 	delete(attributes, "user")
 	delete(attributes, "password")
+	delete(attributes, rollbackAfter().name) // of guests no change cuts the own connection
 	for name, a := range attributes {
 		attributes[name] = forGuest(a)
 	}
@@ -140,6 +141,7 @@ func guestConnectionModel(ctx context.Context, guest basetypes.ObjectValue, diag
 	delete(values, "credential")
 	delete(values, "transport")
 	values["user"], values["password"] = types.StringNull(), types.StringNull()
+	values[rollbackAfter().name] = timetypes.NewGoDurationNull()
 	kinds := map[string]attr.Type{}
 	for name, v := range values {
 		kinds[name] = v.Type(ctx)

@@ -19,15 +19,11 @@ import (
 // Terraform share them.
 const maxSessions = 10
 
-// minRollbackAfter in seconds: a net adapter takes some of them to come back.
-const minRollbackAfter = 30
-
 type providerModel struct {
 	Hosts                  types.Map    `tfsdk:"hosts"`
 	GuestCredentials       types.Map    `tfsdk:"guest_credentials"`
 	Guests                 types.Map    `tfsdk:"guests"`
 	DefaultGuestCredential types.String `tfsdk:"default_guest_credential"`
-	RollbackAfter          types.Int64  `tfsdk:"rollback_after"`
 	connectionModel
 }
 
@@ -77,12 +73,6 @@ func (p *hypervProvider) Schema(_ context.Context, _ provider.SchemaRequest, res
 			stringvalidator.RegexMatches(regexp.MustCompile(`^[^/]*$`), `a host's name stands in front of the first "/" of a resource id, so it must not have a "/" itself; rename the key`),
 		)},
 		NestedObject: schema.NestedAttributeObject{Attributes: host},
-	}
-	attributes["rollback_after"] = schema.Int64Attribute{
-		Optional: true,
-		MarkdownDescription: "Seconds, at least 30. A change that cuts the connection to its host (the restart of the net adapter that carries it, a switch made on it or removed from it) runs apart from the connection, " +
-			"and the host takes it back by itself unless it is reached again within this time, or at its next start. Default: 120.",
-		Validators: []validator.Int64{int64validator.AtLeast(minRollbackAfter)},
 	}
 	attributes["guest_credentials"] = schema.MapNestedAttribute{
 		Optional: true,

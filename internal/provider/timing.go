@@ -18,6 +18,7 @@ type timingModel struct {
 	RetryBudget      timetypes.GoDuration `tfsdk:"retry_budget"`
 	ConnectTimeout   timetypes.GoDuration `tfsdk:"connect_timeout"`
 	OperationTimeout timetypes.GoDuration `tfsdk:"operation_timeout"`
+	RollbackAfter    timetypes.GoDuration `tfsdk:"rollback_after"`
 }
 
 // timing is one attribute of timingModel.
@@ -40,6 +41,16 @@ func connectTimeout() timing {
 func operationTimeout() timing {
 	return timing{name: "operation_timeout", env: "HYPERV_OPERATION_TIMEOUT", from: 100 * time.Millisecond, to: 60 * time.Second, usual: 20 * time.Second,
 		about: "How long the host holds a request that has no answer yet. A lost answer is noticed 10 seconds after it. It does not limit how long a cmdlet may run: that is what `timeouts` of resources do."}
+}
+
+func rollbackAfter() timing {
+	return timing{name: "rollback_after", env: "HYPERV_ROLLBACK_AFTER", from: 30 * time.Second, to: time.Hour, usual: 2 * time.Minute,
+		about: "A change that cuts the connection to its host (the restart of the net adapter that carries it, a switch made on it or removed from it) runs apart from the connection, " +
+			"and the host takes it back by itself unless it is reached again within this time, or at its next start."}
+}
+
+func timings() []timing {
+	return []timing{retryBudget(), connectTimeout(), operationTimeout(), rollbackAfter()}
 }
 
 func (x timing) rule() string { return short(x.from) + " to " + short(x.to) }
@@ -66,7 +77,7 @@ func (x timing) attribute(intro string) schema.Attribute {
 
 func timingAttributes(intro string) map[string]schema.Attribute {
 	attributes := map[string]schema.Attribute{}
-	for _, x := range []timing{retryBudget(), connectTimeout(), operationTimeout()} {
+	for _, x := range timings() {
 		attributes[x.name] = x.attribute(intro)
 	}
 	return attributes
@@ -105,6 +116,7 @@ func (e environment) duration(x timing, diags *diag.Diagnostics) timetypes.GoDur
 func (e environment) timing(diags *diag.Diagnostics) timingModel {
 	return timingModel{
 		RetryBudget: e.duration(retryBudget(), diags), ConnectTimeout: e.duration(connectTimeout(), diags), OperationTimeout: e.duration(operationTimeout(), diags),
+		RollbackAfter: e.duration(rollbackAfter(), diags),
 	}
 }
 
@@ -114,9 +126,10 @@ func (s source) timing() timingModel {
 	m.RetryBudget, _ = first(s.host.RetryBudget, s.top.RetryBudget, s.env.RetryBudget, timetypes.NewGoDurationValue(retryBudget().usual))
 	m.ConnectTimeout, _ = first(s.host.ConnectTimeout, s.top.ConnectTimeout, s.env.ConnectTimeout, timetypes.NewGoDurationValue(connectTimeout().usual))
 	m.OperationTimeout, _ = first(s.host.OperationTimeout, s.top.OperationTimeout, s.env.OperationTimeout, timetypes.NewGoDurationValue(operationTimeout().usual))
+	m.RollbackAfter, _ = first(s.host.RollbackAfter, s.top.RollbackAfter, s.env.RollbackAfter, timetypes.NewGoDurationValue(rollbackAfter().usual))
 	return m
 }
 
 func (m timingModel) values() []attr.Value {
-	return []attr.Value{m.RetryBudget, m.ConnectTimeout, m.OperationTimeout}
+	return []attr.Value{m.RetryBudget, m.ConnectTimeout, m.OperationTimeout, m.RollbackAfter}
 }

@@ -22,14 +22,14 @@ func TestTiming(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		host, top, env timingModel
-		want           [3]time.Duration
+		want           [4]time.Duration
 		unknown        bool
 	}{
-		{"defaults", timingModel{}, timingModel{}, timingModel{}, [3]time.Duration{3 * time.Minute, 10 * time.Second, 20 * time.Second}, false},
-		{"environment", timingModel{}, timingModel{}, timingModel{seconds(1), seconds(2), seconds(3)}, [3]time.Duration{time.Second, 2 * time.Second, 3 * time.Second}, false},
-		{"all hosts", timingModel{}, timingModel{RetryBudget: seconds(4)}, timingModel{seconds(1), seconds(2), seconds(3)}, [3]time.Duration{4 * time.Second, 2 * time.Second, 3 * time.Second}, false},
-		{"the host", timingModel{OperationTimeout: seconds(5)}, timingModel{OperationTimeout: seconds(4)}, timingModel{}, [3]time.Duration{3 * time.Minute, 10 * time.Second, 5 * time.Second}, false},
-		{"unknown", timingModel{}, timingModel{ConnectTimeout: timetypes.NewGoDurationUnknown()}, timingModel{}, [3]time.Duration{}, true},
+		{"defaults", timingModel{}, timingModel{}, timingModel{}, [4]time.Duration{3 * time.Minute, 10 * time.Second, 20 * time.Second, 2 * time.Minute}, false},
+		{"environment", timingModel{}, timingModel{}, timingModel{seconds(1), seconds(2), seconds(3), seconds(40)}, [4]time.Duration{time.Second, 2 * time.Second, 3 * time.Second, 40 * time.Second}, false},
+		{"all hosts", timingModel{}, timingModel{RetryBudget: seconds(4)}, timingModel{seconds(1), seconds(2), seconds(3), seconds(40)}, [4]time.Duration{4 * time.Second, 2 * time.Second, 3 * time.Second, 40 * time.Second}, false},
+		{"the host", timingModel{OperationTimeout: seconds(5)}, timingModel{OperationTimeout: seconds(4)}, timingModel{}, [4]time.Duration{3 * time.Minute, 10 * time.Second, 5 * time.Second, 2 * time.Minute}, false},
+		{"unknown", timingModel{}, timingModel{ConnectTimeout: timetypes.NewGoDurationUnknown()}, timingModel{}, [4]time.Duration{}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var diags diag.Diagnostics
@@ -39,8 +39,8 @@ func TestTiming(t *testing.T) {
 			if diags.HasError() || got.unknown != c.unknown {
 				t.Fatalf("%v, unknown %v", diags, got.unknown)
 			}
-			if w := got.winrm; [3]time.Duration{w.RetryBudget, w.ConnectTimeout, w.OperationTimeout} != c.want {
-				t.Errorf("%v %v %v", w.RetryBudget, w.ConnectTimeout, w.OperationTimeout)
+			if w := got.winrm; [4]time.Duration{w.RetryBudget, w.ConnectTimeout, w.OperationTimeout, got.rollbackAfter} != c.want {
+				t.Errorf("%v %v %v %v", w.RetryBudget, w.ConnectTimeout, w.OperationTimeout, got.rollbackAfter)
 			}
 		})
 	}
@@ -84,6 +84,8 @@ func TestDurationBetween(t *testing.T) {
 		{operationTimeout(), types.StringValue("-1s"), false},
 		{connectTimeout(), types.StringValue("5m"), true},
 		{connectTimeout(), types.StringValue("1h"), false},
+		{rollbackAfter(), types.StringValue("30s"), true},
+		{rollbackAfter(), types.StringValue("10s"), false},
 		{retryBudget(), types.StringValue("1s"), true},
 		{retryBudget(), types.StringValue("999ms"), false},
 		{retryBudget(), types.StringValue("no duration"), true}, // the type says so
