@@ -379,6 +379,27 @@ func TestManagementAdapterRemovedIsTakenBack(t *testing.T) {
 	l.noJob()
 }
 
+// The member of a team that has the only link comes back where it was the only way to the host.
+func TestMemberRemovedIsTakenBack(t *testing.T) {
+	l := startLab(t, "intel-x722", throughRdmaPort, func(s *lab.Scenario) { rdmaPorts(s)[1].LinkDown = true })
+	s := l.hastyHarness().resource(switchType)
+	team := func(members ...any) object {
+		return pathSwitch(object{"net_adapter_names": list(members), "enable_embedded_teaming": true, "allow_management_os": true})
+	}
+	mustApply(t, s, team("iWARP 1", "iWARP 2"))
+	mustFail(t, s, team("iWARP 2"), "could not be reached", "taken the change back by itself")
+	if !l.server.Lab().Reachable("hv1") {
+		t.Error("the host is out of reach")
+	}
+	l.noJob()
+	mustApply(t, s, team("iWARP 1", "iWARP 2")) // it was moved there and back, and that needs a restart
+	s.settled(team("iWARP 1", "iWARP 2"))
+	// a member that is not the way to the host may go
+	mustApply(t, s, team("iWARP 1"))
+	s.settled(team("iWARP 1"))
+	l.noJob()
+}
+
 // Case 57: what answers for a moment after the net adapter came back is no WinRM service yet.
 func TestCase57HalfUpAfterTheBounce(t *testing.T) {
 	l := startLab(t, "intel-x722", throughRdmaPort)
