@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
+	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/powershell/wire"
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/provider"
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator"
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator/door"
@@ -171,8 +172,8 @@ func TestProviderDiesInTheMiddle(t *testing.T) {
 	for name, restart := range map[string]bool{"the host stays up": false, "the host restarts": true} {
 		t.Run(name, func(t *testing.T) {
 			l := startLab(t, "intel-x722", throughRdmaPort)
-			// the job's own Enable fails for both ports: they stay disabled until somebody else enables them
-			l.fault(door.Rule{Cmdlet: "Enable-NetAdapter", Count: 2, Effect: door.ErrorRecordEffect, Error: &door.ErrorRecord{ID: "Windows System Error 31,Enable-NetAdapter", Category: "NotSpecified"}})
+			// the job's own Enable fails: the ports stay disabled until somebody else enables them
+			l.fault(door.Rule{Cmdlet: "Enable-NetAdapter", Count: -1, Effect: door.ErrorRecordEffect, Error: &door.ErrorRecord{ID: "Windows System Error 31,Enable-NetAdapter", Category: "NotSpecified"}})
 			h := startServer(t, quick, func(o *provider.Options) { o.RollbackAfter = rollback() + time.Second })
 			if d := h.configure(l.config("hv1")).errors(); len(d) > 0 {
 				t.Fatal(d)
@@ -184,7 +185,8 @@ func TestProviderDiesInTheMiddle(t *testing.T) {
 				defer close(done)
 				s.applyAlone(p)
 			}()
-			becomesTrue(t, "the job ends", func() bool { return len(steps(l.journal(), "Enable-NetAdapter")) > 0 })
+			becomesTrue(t, "the job ends", func() bool { return strings.Contains(l.state(), "."+wire.JobResult+`"`) })
+			l.server.ClearFaults()
 			if l.server.Lab().Reachable("hv1") {
 				t.Error("the host is reached while its net adapter is disabled")
 			}
