@@ -33,6 +33,8 @@ type SwitchSpec struct {
 	// PreserveHostIPConfig gives the host's static addresses, gateways and DNS servers to the adapter that takes the
 	// place of the one that had them.
 	PreserveHostIPConfig bool
+	// DisconnectAdapters lets the switch be removed under VM adapters that are connected to it.
+	DisconnectAdapters bool
 }
 
 // Switch is a switch as it was read.
@@ -40,9 +42,10 @@ type Switch struct {
 	VMSwitch
 	NetAdapterNames        []string
 	LoadBalancingAlgorithm string
-	ManagementAdapter      bool   // a host vNIC named like the switch exists (facts.md 16)
-	Profile                string // of the first member's driver
-	Debts                  []Debt // owed for this switch
+	ManagementAdapter      bool               // a host vNIC named like the switch exists (facts.md 16)
+	Profile                string             // of the first member's driver
+	Connected              []ConnectedAdapter // where the VMs were read
+	Debts                  []Debt             // owed for this switch
 	Notes                  []Note
 }
 
@@ -60,7 +63,11 @@ func (h *Host) GetSwitch(ctx context.Context, id string) (*Switch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.switchByID(inv, id)
+	s, err := h.switchByID(inv, id)
+	if err == nil {
+		h.noteStored(inv, intent{Kind: kindSwitch, Name: s.Name}, s.ID)
+	}
+	return s, err
 }
 
 func (h *Host) switchByID(inv *Inventory, id string) (*Switch, error) {
@@ -114,7 +121,7 @@ func switchNames(list []VMSwitch) []string {
 
 // describeSwitch joins a switch with its members, team and debts.
 func (inv *Inventory) describeSwitch(s VMSwitch) *Switch {
-	out := &Switch{VMSwitch: s}
+	out := &Switch{VMSwitch: s, Connected: inv.connectedTo(s.ID)}
 	for _, guid := range s.NetAdapterInterfaceGuid {
 		if nic, ok := inv.netAdapterByGUID(guid); ok {
 			out.NetAdapterNames = append(out.NetAdapterNames, nic.Name)
@@ -176,31 +183,70 @@ func (h *Host) switchMembers(inv *Inventory, op string, spec SwitchSpec, own str
 	return nics, out, nil
 }
 
-// CreateSwitch makes the switch, pays the restart that it needs, and checks what SR-IOV really says.
+// CreateSwitch makes the switch, pays the restart that it needs, connects what a removed switch of this name had left
+// disconnected, and checks what SR-IOV really says. A switch that a killed provider had made for this same resource
+// is taken over.
 func (h *Host) CreateSwitch(ctx context.Context, spec SwitchSpec) (*Switch, error) {
-	const op = "create the switch"
 	free, err := h.locks.lock(ctx, "switch:"+strings.ToLower(spec.Name))
 	if err != nil {
 		return nil, err
 	}
 	defer free()
+	out, again, err := h.createSwitch(ctx, spec)
+	if again && err == nil {
+		out, _, err = h.createSwitch(ctx, spec)
+	}
+	return out, err
+}
+
+// createSwitch is CreateSwitch under the switch's lock. again says that an orphan was removed, so that the host is to
+// be looked at anew.
+func (h *Host) createSwitch(ctx context.Context, spec SwitchSpec) (out *Switch, again bool, err error) {
+	const op = "create the switch"
 	inv, unlock, err := h.readLocked(ctx, op, switchAbout(spec.Name), spec.NetAdapterNames, partHost, partNetAdapters, partSwitches, partLedger, partHostNetwork)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer unlock()
-	for _, s := range inv.Switches {
-		if strings.EqualFold(s.Name, spec.Name) {
-			return nil, &Error{Kind: Conflict, Op: op, Host: h.Name, Object: switchAbout(spec.Name), Attribute: "name", Value: spec.Name,
-				Cause: "A switch of this name exists already.",
-				Fix:   fmt.Sprintf("Import it (terraform import … '%s/%s'), choose another name, or remove it. SR-IOV cannot be turned on later (facts.md 8).", h.Name, s.ID)}
+	orphan, err := h.orphanSwitch(inv, op, spec)
+	if err != nil {
+		return nil, false, err
+	}
+	own := ""
+	if orphan != nil {
+		own = orphan.ID
+	}
+	nics, devices, err := h.switchMembers(inv, op, spec, own)
+	if err != nil {
+		return nil, false, err
+	}
+	in := switchIntent(spec, nics)
+	in.Since = inv.Now()
+	defer h.holdIntent(in, &err, &again)()
+	switch {
+	case orphan == nil:
+		out, err = h.makeSwitch(ctx, op, spec, in, inv, nics, devices)
+	case h.pendingJobs(inv, nics):
+		return nil, true, h.endJobs(ctx, op, switchAbout(spec.Name), inv.ledger)
+	default:
+		var removed bool
+		if out, removed, err = h.takeOverSwitch(ctx, op, spec, in, inv, orphan); removed {
+			return nil, true, err
 		}
 	}
-	nics, devices, err := h.switchMembers(inv, op, spec, "")
 	if err != nil {
-		return nil, err
+		return out, false, err
 	}
+	if out, err = h.finishSwitch(ctx, op, spec, inv, out, devices); err == nil {
+		h.made(in)
+	}
+	return out, false, err
+}
+
+// makeSwitch makes the switch and its debts; a switch that fails is undone.
+func (h *Host) makeSwitch(ctx context.Context, op string, spec SwitchSpec, in intent, inv *Inventory, nics []NetAdapter, devices []*Device) (*Switch, error) {
 	w := inv.ledger.writes()
+	w.intend(in)
 	owner := switchOwner(nics[0].InterfaceGuid)
 	for _, d := range devices {
 		if d.Profile.RebindAfterSwitch {
@@ -208,18 +254,23 @@ func (h *Host) CreateSwitch(ctx context.Context, spec SwitchSpec) (*Switch, erro
 				Reason: fmt.Sprintf("switch %q was made: all ports of the device must be disabled and enabled (facts.md 25)", spec.Name)})
 		}
 	}
-	out, err := h.newSwitch(ctx, op, spec, w, inv, nics)
+	out, err := h.newSwitch(ctx, op, spec, in, w, inv, nics)
 	if changeLost(err) && len(h.managementPath(inv, nics)) == 0 { // a job is taken back by the host itself
 		out, err = h.lostNewSwitch(ctx, op, spec, inv, err)
 	}
 	if err != nil {
-		return nil, h.undoNewSwitch(ctx, spec, inv, owner, err)
+		return nil, h.undoNewSwitch(ctx, spec, in, inv, owner, err)
 	}
+	return out, nil
+}
+
+// finishSwitch pays what the new switch owes, connects what was disconnected, and looks at what came of it.
+func (h *Host) finishSwitch(ctx context.Context, op string, spec SwitchSpec, inv *Inventory, out *Switch, devices []*Device) (*Switch, error) {
 	var notes []Note
 	bounced := false
 	if spec.RestartPolicy != RestartManual {
 		for _, d := range devices {
-			if !d.Profile.RebindAfterSwitch {
+			if !owes(out.Debts, d.Location) {
 				continue
 			}
 			bounced = true
@@ -248,12 +299,12 @@ func (h *Host) CreateSwitch(ctx context.Context, spec SwitchSpec) (*Switch, erro
 		}
 		return nil, cause
 	}
-	out.Notes = notes
+	out.Notes = append(notes, h.reconnect(ctx, out, inv.ledger)...)
 	return out, nil
 }
 
 // newSwitch runs the batch that makes the switch: the debt first, then the switch, then what it is.
-func (h *Host) newSwitch(ctx context.Context, op string, spec SwitchSpec, w *ledgerWrites, before *Inventory, nics []NetAdapter) (*Switch, error) {
+func (h *Host) newSwitch(ctx context.Context, op string, spec SwitchSpec, in intent, w *ledgerWrites, before *Inventory, nics []NetAdapter) (*Switch, error) {
 	c := &switchChange{host: h, batch: h.batch(op, switchAbout(spec.Name)), records: w, before: before, path: h.managementPath(before, nics), preserve: spec.PreserveHostIPConfig,
 		parts: []part{partNetAdapters, partSwitches, partLedger}}
 	c.begin()
@@ -272,6 +323,7 @@ func (h *Host) newSwitch(ctx context.Context, op string, spec SwitchSpec, w *led
 		p["Notes"] = *spec.Notes
 	}
 	made := changeAndRead[VMSwitch](b, wire.Call{Cmdlet: "New-VMSwitch", Parameters: p, Save: "new"})
+	b.noteMade(in, "new")
 	if spec.LoadBalancingAlgorithm != "" {
 		b.change(wire.Call{Cmdlet: "Set-VMSwitchTeam", Input: "new", Parameters: map[string]any{"LoadBalancingAlgorithm": spec.LoadBalancingAlgorithm, "Confirm": false}})
 	}
@@ -291,7 +343,7 @@ func (h *Host) newSwitch(ctx context.Context, op string, spec SwitchSpec, w *led
 
 // undoNewSwitch removes what a failed New-VMSwitch left: the debt, and a switch that exists all the same
 // (an orphan of a failed roll-back is possible: facts.md 14).
-func (h *Host) undoNewSwitch(ctx context.Context, spec SwitchSpec, inv *Inventory, owner string, cause error) error {
+func (h *Host) undoNewSwitch(ctx context.Context, spec SwitchSpec, in intent, inv *Inventory, owner string, cause error) error {
 	ctx, cancel := h.cleanUp(ctx)
 	defer cancel()
 	w := inv.ledger.writes()
@@ -299,6 +351,9 @@ func (h *Host) undoNewSwitch(ctx context.Context, spec SwitchSpec, inv *Inventor
 		if d.Owner == owner {
 			w.settle(d)
 		}
+	}
+	if !changeLost(cause) { // else it may still come, and is then taken over
+		w.dropIntent(in)
 	}
 	b := h.batch("undo the failed switch", switchAbout(spec.Name))
 	find[VMSwitch](b, wire.Call{Cmdlet: "Get-VMSwitch", Save: "orphan", Where: []wire.Condition{{Property: "Name", Equals: []string{spec.Name}}}})
@@ -342,7 +397,7 @@ func (h *Host) lostNewSwitch(ctx context.Context, op string, spec SwitchSpec, be
 	}
 	var e *Error
 	if asError(cause, &e) {
-		e.Fix += fmt.Sprintf(" A switch %q that is there by then is imported (terraform import … '%s/%s') or removed.", spec.Name, h.Name, spec.Name)
+		e.Fix += fmt.Sprintf(" A switch %q that is there by then is taken over by the next apply.", spec.Name)
 	}
 	return nil, cause
 }
