@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 )
 
@@ -58,4 +59,17 @@ func warnDisconnect(ctx context.Context, resp *resource.ModifyPlanResponse, stat
 // the plan of the whole resource.
 func replacesSwitch(state, plan iovSwitchModel) bool {
 	return !plan.Host.Equal(state.Host) || !plan.EnableEmbeddedTeaming.Equal(state.EnableEmbeddedTeaming) || !plan.MinimumBandwidthMode.Equal(state.MinimumBandwidthMode)
+}
+
+// replaceGone plans a switch anew that a destroy had removed before it was cut off: its state is there only for the
+// restart that it still owes.
+func replaceGone(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, state iovSwitchModel) {
+	if req.State.Raw.IsNull() || !state.Actual.IsNull() || resp.Diagnostics.HasError() {
+		return
+	}
+	for _, name := range []string{"id", "switch_id"} {
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(name), types.StringUnknown())...)
+	}
+	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("actual"), types.ObjectUnknown(iovSwitchActualTypes()))...)
+	resp.RequiresReplace = append(resp.RequiresReplace, path.Root("switch_id"))
 }

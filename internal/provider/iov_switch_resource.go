@@ -150,6 +150,7 @@ func (r *iovSwitchResource) ModifyPlan(ctx context.Context, req resource.ModifyP
 	if !req.State.Raw.IsNull() && replacesSwitch(state, plan) {
 		warnDisconnect(ctx, resp, state, plan, "Replacing")
 	}
+	defer replaceGone(ctx, req, resp, state)
 	planRestarts(ctx, req, resp, switchThing(plan.Name), func() restartNeeds {
 		n := restartNeeds{Attribute: path.Root("net_adapter_names")}
 		made := req.State.Raw.IsNull() || len(resp.RequiresReplace) > 0
@@ -218,7 +219,8 @@ func (r *iovSwitchResource) Read(ctx context.Context, req resource.ReadRequest, 
 }
 
 // gone takes a switch that is not there any more out of the state, unless a destroy that was cut off still owes
-// its restart: the state is what the next destroy pays it by.
+// its restart: the state is what the next destroy pays it by. It then has no actual, and a plan that keeps the switch
+// replaces it.
 func (r *iovSwitchResource) gone(ctx context.Context, h *hyperv.Host, m iovSwitchModel, resp *resource.ReadResponse) {
 	owed, err := h.OwedAfterRemoval(ctx, m.SwitchID.ValueString())
 	if err != nil {
@@ -230,6 +232,7 @@ func (r *iovSwitchResource) gone(ctx context.Context, h *hyperv.Host, m iovSwitc
 		return
 	}
 	m.restartModel = m.read(ctx, owed, &resp.Diagnostics)
+	m.Actual = types.ObjectNull(iovSwitchActualTypes())
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
