@@ -227,11 +227,12 @@ func (h *Host) made(in intent) {
 }
 
 // Close takes the intents that have served out of the ledger. Call it when Terraform ends the provider: it then has
-// every answer. One that stays behind does no harm: the next Read of its resource takes it out.
+// every answer. One that stays behind does no harm: the next Read of its resource takes it out. It ends with ctx, also
+// where a change that nobody waits for any more still holds the ledger.
 func (h *Host) Close(ctx context.Context) error {
 	names := h.stored.take()
-	if len(names) == 0 {
-		return nil
+	if len(names) == 0 || ctx.Err() != nil {
+		return ctx.Err()
 	}
 	l := &ledger{exists: true, values: map[string]string{}}
 	for _, n := range names {
@@ -241,7 +242,14 @@ func (h *Host) Close(ctx context.Context) error {
 	for _, n := range names {
 		w.drop(n)
 	}
-	return h.write(ctx, "note that the state is stored", "", w)
+	done := make(chan error, 1)
+	go func() { done <- h.write(ctx, "note that the state is stored", "", w) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // write changes the ledger alone.

@@ -14,9 +14,12 @@ import (
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator/lab"
 )
 
-// sweepStride is how many requests lie between two at which the provider dies, CRASH_STRIDE or this:
-// all of them take about ten minutes of processor time.
-const sweepStride = 17
+// crashStride names the environment variable that says how many requests lie between two at which the provider dies;
+// with 1 it dies at each, which takes about ten minutes of processor time. sweepStride is what it is without.
+const (
+	crashStride = "HYPERVSIM_CRASH_STRIDE"
+	sweepStride = 17
+)
 
 // crashLab is an example to sweep.
 type crashLab struct {
@@ -40,10 +43,10 @@ type undisturbed struct {
 // leaves the lab as it was, and at most one restart of a device more than needed happened.
 func TestCrashSweep(t *testing.T) {
 	stride := int64(sweepStride)
-	if text := os.Getenv("CRASH_STRIDE"); text != "" {
+	if text := os.Getenv(crashStride); text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 1 {
-			t.Fatalf("CRASH_STRIDE is %q, want a number of requests", text)
+			t.Fatalf("%s is %q, want a number of requests", crashStride, text)
 		}
 		stride = n
 	}

@@ -107,16 +107,19 @@ func (w *world) walk(m *mortal, f func(*harness)) bool {
 		o.Poll, o.VFWait = 2*time.Millisecond, 100*time.Millisecond
 		o.InventoryAge = 0
 	})
+	living, end := context.WithCancel(context.Background())
+	defer end()
 	m.kill = func() {
-		over, cancel := context.WithCancel(context.Background())
-		cancel()
-		h.server.Close(over)
+		end()
+		h.server.Close(living)
 	}
 	if d := h.configure(config).errors(); len(d) > 0 {
 		w.t.Fatal(d)
 	}
 	f(h)
-	h.close()
+	closing, cancel := context.WithTimeout(living, 10*time.Second)
+	defer cancel()
+	h.server.Close(closing)
 	for _, p := range proxies {
 		p.CloseClientConnections()
 		p.Close()
