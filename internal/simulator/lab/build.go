@@ -49,7 +49,7 @@ func buildListener(s ScenarioListener) Listener {
 
 func (b *builder) host(i int, s *ScenarioHost) (*Host, error) {
 	h := &Host{
-		Name: s.Name, Address: s.Address, Login: Login(b.scenario.Credentials.Host), Listener: buildListener(s.Listener), OS: buildOS(s.OS, b.now),
+		Name: s.Name, Address: s.Address, Login: Login(b.scenario.Credentials.Host), Listener: buildListener(s.Listener), Setup: buildSetup(s.Setup), OS: buildOS(s.OS, b.now),
 		Iov: IovSupport{Support: true, Reasons: []string{}}, Devices: []*Device{}, Switches: []*Switch{}, HostVNics: []*HostVNic{}, VMs: []*VM{},
 		NetworkDirectAcrossIPSubnets: "Blocked",
 	}

@@ -51,6 +51,7 @@ type ScenarioHost struct {
 	OS        ScenarioOS         `json:"os,omitzero" yaml:"os"`
 	Iov       *ScenarioIov       `json:"iov,omitempty" yaml:"iov" jsonschema:"description=What the platform says about SR-IOV; default: supported."`
 	Listener  ScenarioListener   `json:"listener,omitzero" yaml:"listener"`
+	Setup     ScenarioSetup      `json:"setup,omitzero" yaml:"setup" jsonschema:"description=What is missing on a host that is set up in part only."`
 	Devices   []ScenarioDevice   `json:"devices" yaml:"devices" jsonschema:"required,minItems=1"`
 	Switches  []ScenarioSwitch   `json:"switches,omitempty" yaml:"switches"`
 	VMs       []ScenarioVM       `json:"vms,omitempty" yaml:"vms"`

@@ -15,6 +15,7 @@ type Host struct {
 	Address   string           `json:"address"` // the host's own management address in the lab (not where the simulator listens)
 	Login     Login            `json:"-"`
 	Listener  Listener         `json:"listener"`
+	Setup     Setup            `json:"setup"`
 	OS        OS               `json:"os"`
 	Iov       IovSupport       `json:"iov"`
 	Devices   []*Device        `json:"devices"`
