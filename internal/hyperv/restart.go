@@ -16,7 +16,11 @@ import (
 //
 // Where the device carries the way to the host, the batch runs as a job, and the host enables the ports by itself
 // unless it is reached again.
-func (h *Host) bounce(ctx context.Context, d *Device, l *ledger) error {
+func (h *Host) bounce(ctx context.Context, d *Device, l *ledger, more ...func(*bounceOptions)) error {
+	opts := bounceOptions{wait: h.opts.RestartWait, progress: func(string) {}}
+	for _, f := range more {
+		f(&opts)
+	}
 	op, about := "restart the net adapters", "net adapters "+quoteList(d.PortNames())
 	b := h.batch(op, about)
 	ports := find[NetAdapter](b, d.portsCall("ports"))
@@ -35,7 +39,14 @@ func (h *Host) bounce(ctx context.Context, d *Device, l *ledger) error {
 	if len(ports.Items) == 0 {
 		ports.Items = d.Ports
 	}
-	return h.awaitPorts(ctx, d, ports.Items, rdma.Items)
+	opts.progress("Disabled and enabled again. Waiting until every port is up and its RDMA is listed.")
+	return h.awaitPorts(ctx, d, ports.Items, rdma.Items, opts.wait)
+}
+
+// bounceOptions are what a caller of bounce may change.
+type bounceOptions struct {
+	wait     time.Duration // how long the ports may take to be up again
+	progress func(string)
 }
 
 // runBounce runs the batch, as a job if the way to the host goes through the device.
@@ -62,8 +73,8 @@ func (h *Host) runBounce(ctx context.Context, b *batch, d *Device, l *ledger) er
 
 // awaitPorts waits until the ports have their status back and RDMA is listed where it was; a port that
 // is still disabled is enabled again.
-func (h *Host) awaitPorts(ctx context.Context, d *Device, was []NetAdapter, rdma []NetAdapterRdma) error {
-	deadline := time.Now().Add(h.opts.RestartWait)
+func (h *Host) awaitPorts(ctx context.Context, d *Device, was []NetAdapter, rdma []NetAdapterRdma, wait time.Duration) error {
+	deadline := time.Now().Add(wait)
 	for {
 		b := h.batch("wait for the restarted net adapters", "net adapters "+quoteList(d.PortNames()))
 		now := find[NetAdapter](b, d.portsCall("ports"))
@@ -77,7 +88,7 @@ func (h *Host) awaitPorts(ctx context.Context, d *Device, was []NetAdapter, rdma
 		}
 		if time.Now().After(deadline) {
 			return &Error{Kind: TimedOut, Op: "restart the net adapters", Host: h.Name, Object: "net adapters " + quoteList(d.PortNames()),
-				Cause: fmt.Sprintf("%s after %s.", strings.Join(missing, "; "), h.opts.RestartWait),
+				Cause: fmt.Sprintf("%s after %s.", strings.Join(missing, "; "), wait),
 				Fix:   "Look at the adapter in Device Manager and at the cable; enable it with Enable-NetAdapter, then apply again."}
 		}
 		if disabled := stillDisabled(was, now.Items); len(disabled) > 0 {
@@ -150,8 +161,8 @@ func enabledRdma(list []NetAdapterRdma, name string) bool {
 }
 
 // payDevice bounces the device and settles every debt of it, whoever made it.
-func (h *Host) payDevice(ctx context.Context, d *Device, l *ledger) error {
-	if err := h.bounce(ctx, d, l); err != nil {
+func (h *Host) payDevice(ctx context.Context, d *Device, l *ledger, more ...func(*bounceOptions)) error {
+	if err := h.bounce(ctx, d, l, more...); err != nil {
 		return err
 	}
 	return h.settle(ctx, l, func(x Debt) bool { return x.Kind == RestartNetAdapter && x.TargetID == d.Location })

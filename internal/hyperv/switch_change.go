@@ -166,15 +166,6 @@ func (h *Host) oweForMembers(inv *Inventory, w *ledgerWrites, spec SwitchSpec, n
 	return out
 }
 
-func hasDevice(list []*Device, location string) bool {
-	for _, d := range list {
-		if d.Location == location {
-			return true
-		}
-	}
-	return false
-}
-
 // without lists the names of a that b lacks, ignoring case.
 func without(a, b []string) []string {
 	var out []string
