@@ -89,16 +89,7 @@ func (h *Host) invalidate() {
 }
 
 // wait pauses between two looks.
-func (h *Host) wait(ctx context.Context) error {
-	t := time.NewTimer(h.opts.Poll)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+func (h *Host) wait(ctx context.Context) error { return sleep(ctx, h.opts.Poll) }
 
 // claims is a set of objects.
 type claims struct {

@@ -68,6 +68,8 @@ type before struct {
 type claim struct {
 	Object string `json:"object"`
 	Owner  string `json:"owner"`
+	// RequireIovSupport is kept of a switch that owes a restart: what it supports counts only afterwards.
+	RequireIovSupport bool `json:"require_iov_support,omitempty"`
 }
 
 // ledger is the key as it was read.

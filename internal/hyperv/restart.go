@@ -165,7 +165,7 @@ func (h *Host) payDevice(ctx context.Context, d *Device, l *ledger, more ...func
 	if err := h.bounce(ctx, d, l, more...); err != nil {
 		return err
 	}
-	return h.settle(ctx, l, func(x Debt) bool { return x.Kind == RestartNetAdapter && x.TargetID == d.Location })
+	return h.settle(ctx, l, d.owes)
 }
 
 // settle takes debts out of the ledger.

@@ -33,6 +33,8 @@ type SwitchSpec struct {
 	// PreserveHostIPConfig gives the host's static addresses, gateways and DNS servers to the adapter that takes the
 	// place of the one that had them.
 	PreserveHostIPConfig bool
+	// KeepOwedOnDelete leaves the restart owed that a removal needs (restart_on_destroy = false).
+	KeepOwedOnDelete bool
 }
 
 // Switch is a switch as it was read.
@@ -43,6 +45,7 @@ type Switch struct {
 	ManagementAdapter      bool   // a host vNIC named like the switch exists (facts.md 16)
 	Profile                string // of the first member's driver
 	Debts                  []Debt // owed for this switch
+	DeviceOwes             bool   // a restart of one of its devices is owed, whoever made the debt
 	Notes                  []Note
 }
 
@@ -139,6 +142,12 @@ func (inv *Inventory) describeSwitch(s VMSwitch) *Switch {
 			owners[switchOwner(s.NetAdapterInterfaceGuid[0])] = true
 		}
 		out.Debts, _ = inv.openDebts(func(d Debt) bool { return owners[d.Owner] })
+		out.DeviceOwes = len(out.Debts) > 0
+		for _, name := range out.NetAdapterNames {
+			if d, ok := inv.device(name, ""); ok {
+				out.DeviceOwes = out.DeviceOwes || inv.owes(d, anyOwner)
+			}
+		}
 	}
 	return out
 }
@@ -208,6 +217,7 @@ func (h *Host) CreateSwitch(ctx context.Context, spec SwitchSpec) (*Switch, erro
 				Reason: fmt.Sprintf("switch %q was made: all ports of the device must be disabled and enabled (facts.md 25)", spec.Name)})
 		}
 	}
+	w.claimPorts(spec, nics, nil)
 	out, err := h.newSwitch(ctx, op, spec, w, inv, nics)
 	if changeLost(err) && len(h.managementPath(inv, nics)) == 0 { // a job is taken back by the host itself
 		out, err = h.lostNewSwitch(ctx, op, spec, inv, err)
@@ -215,6 +225,8 @@ func (h *Host) CreateSwitch(ctx context.Context, spec SwitchSpec) (*Switch, erro
 	if err != nil {
 		return nil, h.undoNewSwitch(ctx, spec, inv, owner, err)
 	}
+	epoch := h.currentEpoch()
+	unlock() // others that change the device come first: one restart serves all
 	var notes []Note
 	bounced := false
 	if spec.RestartPolicy != RestartManual {
@@ -223,7 +235,7 @@ func (h *Host) CreateSwitch(ctx context.Context, spec SwitchSpec) (*Switch, erro
 				continue
 			}
 			bounced = true
-			if err := h.payDevice(ctx, d, inv.ledger); err != nil {
+			if _, err := h.payOwed(ctx, d, inv, epoch, ownedBy(owner)); err != nil {
 				notes = append(notes, Note{"The restart of the net adapters failed", err.Error() + "\n\nThe switch was made. The restart stays owed and is tried again by the next apply."})
 			}
 		}
@@ -238,11 +250,11 @@ func (h *Host) CreateSwitch(ctx context.Context, spec SwitchSpec) (*Switch, erro
 		out = read
 	}
 	notes = append(notes, iovNotes(inv, out)...)
-	if spec.RequireIovSupport && len(out.Debts) == 0 && !out.IovSupport {
+	if spec.RequireIovSupport && !out.DeviceOwes && !out.IovSupport {
 		cause := &Error{Kind: Unsupported, Op: op, Host: h.Name, Object: switchAbout(spec.Name), Attribute: "require_iov_support", Value: "true",
 			Cause: "Windows says that SR-IOV does not work here: " + iovReasons(inv, out),
 			Fix:   "Enable SR-IOV (and VT-d or the IOMMU) in the BIOS and at the adapter, or leave out require_iov_support. The switch was removed again."}
-		if _, err := h.DeleteSwitch(ctx, out.ID, spec, true); err != nil {
+		if _, err := h.DeleteSwitch(ctx, out.ID, spec); err != nil {
 			cause.Err = fmt.Errorf("removing the switch failed too: %w", err)
 			return out, cause
 		}
@@ -298,6 +310,11 @@ func (h *Host) undoNewSwitch(ctx context.Context, spec SwitchSpec, inv *Inventor
 	for _, d := range inv.ledger.debts() {
 		if d.Owner == owner {
 			w.settle(d)
+		}
+	}
+	for _, name := range spec.NetAdapterNames {
+		if nic, ok := inv.netAdapter(name); ok {
+			w.release(switchPort(nic.InterfaceGuid))
 		}
 	}
 	b := h.batch("undo the failed switch", switchAbout(spec.Name))
@@ -386,7 +403,7 @@ func iovReasons(inv *Inventory, s *Switch) string {
 
 // iovNotes warns where a switch says IovEnabled and yet no VF can come from it: the flag only mirrors the request (facts.md 15).
 func iovNotes(inv *Inventory, s *Switch) []Note {
-	if len(s.Debts) > 0 {
+	if s.DeviceOwes {
 		return nil // what the switch says counts once the adapter has been restarted
 	}
 	switch {

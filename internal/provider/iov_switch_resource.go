@@ -247,7 +247,7 @@ func (r *iovSwitchResource) Delete(ctx context.Context, req resource.DeleteReque
 	}
 	ctx, cancel := within(ctx, m.Timeouts.Delete, 10*time.Minute, &resp.Diagnostics)
 	defer cancel()
-	notes, err := h.DeleteSwitch(ctx, m.SwitchID.ValueString(), m.spec(ctx, &resp.Diagnostics), false)
+	notes, err := h.DeleteSwitch(ctx, m.SwitchID.ValueString(), m.spec(ctx, &resp.Diagnostics))
 	if err != nil {
 		addError(&resp.Diagnostics, failed{"delete", switchThing(m.Name), h.Name}, err)
 		return
