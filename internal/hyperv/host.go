@@ -54,6 +54,7 @@ type Host struct {
 	mu        sync.Mutex
 	epoch     int // counts our writes: an inventory read before one is not used after it
 	inventory *sharedInventory
+	lastRead  *Inventory        // the last bulk read, however old
 	locations map[string]string // net adapter name in lower case -> PCI location
 }
 

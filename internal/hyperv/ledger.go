@@ -36,6 +36,7 @@ const (
 	Always           = "always"
 	IfRunning        = "if_running"
 	IfRecoveryNeeded = "if_recovery_needed"
+	IfOwed           = "if_owed" // if a change that is made before it waits for it
 )
 
 // Restart is a restart that a change will need.

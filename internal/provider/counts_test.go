@@ -18,8 +18,8 @@ func TestCountsOfHostResources(t *testing.T) {
 		create, changed object
 	}{
 		"settings, restart by hand": {nicType,
-			object{"host": "hv1", "net_adapter_names": list{"MyRDMANIC"}, "sriov": true, "guest_rdma_registry": object{"value": 1}, "restart_policy": "manual"},
-			object{"host": "hv1", "net_adapter_names": list{"MyRDMANIC"}, "sriov": false, "restart_policy": "manual"}},
+			object{"host": "hv1", "net_adapter_names": list{"MyRDMANIC"}, "sriov": true, "guest_rdma_registry": object{"value": 1}, "restart_policy": "manual", "restart_on_destroy": false},
+			object{"host": "hv1", "net_adapter_names": list{"MyRDMANIC"}, "sriov": false, "restart_policy": "manual", "restart_on_destroy": false}},
 		"switch": {switchType,
 			object{"host": "hv1", "name": "S", "net_adapter_names": list{"MyRDMANIC"}, "allow_management_os": false, "notes": "a"},
 			object{"host": "hv1", "name": "T", "net_adapter_names": list{"MyRDMANIC"}, "allow_management_os": false, "notes": "b"}},

@@ -26,6 +26,8 @@ type iovSwitchModel struct {
 	RequireIovSupport      types.Bool       `tfsdk:"require_iov_support"`
 	PreserveHostIPConfig   types.Bool       `tfsdk:"preserve_host_ip_config"`
 	Profile                types.String     `tfsdk:"profile"`
+	RestartOnDestroy       types.Bool       `tfsdk:"restart_on_destroy"`
+	RestartTrigger         types.String     `tfsdk:"restart_trigger"`
 	SwitchID               types.String     `tfsdk:"switch_id"`
 	Actual                 types.Object     `tfsdk:"actual"`
 	Timeouts               timeouts.Value   `tfsdk:"timeouts"`
@@ -71,6 +73,7 @@ func (m *iovSwitchModel) spec(ctx context.Context, diags *diag.Diagnostics) hype
 		Profile:                m.Profile.ValueString(),
 		RestartPolicy:          m.RestartPolicy.ValueString(),
 		PreserveHostIPConfig:   m.PreserveHostIPConfig.ValueBool(),
+		KeepOwedOnDelete:       !m.RestartOnDestroy.IsNull() && !m.RestartOnDestroy.ValueBool(),
 	}
 }
 
