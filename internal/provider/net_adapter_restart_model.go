@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -47,13 +48,23 @@ const (
 
 // owner names the resource's own debts in the ledger.
 func (m *netAdapterRestartModel) owner() string {
-	return "hyperv_net_adapter_restart:" + m.ID.ValueString()
+	return "hyperv_net_adapter_restart:" + strings.ToLower(namesOf(m.NetAdapterNames)[0])
 }
 
 func (m *netAdapterRestartModel) spec(owed bool) hyperv.NetAdapterRestartSpec {
 	return hyperv.NetAdapterRestartSpec{
 		NetAdapterNames: namesOf(m.NetAdapterNames), Profile: m.Profile.ValueString(), OnlyIfOwed: owed,
 		Owner: m.owner(), Reason: "triggers of hyperv_net_adapter_restart changed, and restart_when is always",
+	}
+}
+
+// fillNew stores what a create, or a change of net adapters, leaves open: id and profile go by the first device.
+func (m *netAdapterRestartModel) fillNew(host string, devices []hyperv.DeviceRestart) {
+	if m.ID.IsUnknown() || m.ID.IsNull() {
+		m.ID = types.StringValue(formatID(host, devices[0].Ports[0]))
+	}
+	if m.Profile.IsUnknown() || m.Profile.IsNull() {
+		m.Profile = types.StringValue(devices[0].Profile)
 	}
 }
 

@@ -46,7 +46,9 @@ func (r *netAdapterRestartResource) ModifyPlan(ctx context.Context, req resource
 		r.planned(ctx, resp, about, owed, plan)
 		return
 	}
-	r.planID(ctx, resp, plan)
+	if state != nil && !sameNames(plan.NetAdapterNames, state.NetAdapterNames) { // maybe another first device
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("id"), types.StringUnknown())...)
+	}
 	if at := undecided(plan, state); len(at) > 0 {
 		n := restartNeeds{Unknown: at}
 		warnRestarts(resp, at[0], about+" may be made", unknownRestarts(n, types.StringValue(hyperv.RestartAuto)))
@@ -82,15 +84,6 @@ func (r *netAdapterRestartResource) set(ctx context.Context, resp *resource.Modi
 	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("planned_restarts"), planned)...)
 	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("pending_restarts"), types.ListUnknown(pendingRestartType()))...)
 	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("devices"), types.ListUnknown(restartedDeviceType()))...)
-}
-
-// planID names the resource by its first net adapter.
-func (r *netAdapterRestartResource) planID(ctx context.Context, resp *resource.ModifyPlanResponse, plan netAdapterRestartModel) {
-	id := types.StringUnknown()
-	if !plan.NetAdapterNames.IsUnknown() && allKnown(plan.NetAdapterNames) && !plan.Host.IsUnknown() && !plan.Host.IsNull() {
-		id = types.StringValue(formatID(plan.Host.ValueString(), namesOf(plan.NetAdapterNames)[0]))
-	}
-	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("id"), id)...)
 }
 
 // undecided lists what decides about a restart and is known only after apply.

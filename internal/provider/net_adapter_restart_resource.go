@@ -102,7 +102,6 @@ func (r *netAdapterRestartResource) Create(ctx context.Context, req resource.Cre
 // restart makes the restart and fills the model, also where it failed and left a debt. Where an error leaves none, devices
 // stays unknown.
 func (r *netAdapterRestartResource) restart(ctx context.Context, h *hyperv.Host, m *netAdapterRestartModel, timeout time.Duration, onlyIfOwed bool, diags *diag.Diagnostics) error {
-	m.ID = types.StringValue(formatID(h.Name, namesOf(m.NetAdapterNames)[0]))
 	spec := m.spec(onlyIfOwed)
 	if timeout != restartTimeout {
 		spec.Timeout = timeout * 9 / 10 // so that it is the net adapters that are said to be late
@@ -118,9 +117,7 @@ func (r *netAdapterRestartResource) restart(ctx context.Context, h *hyperv.Host,
 	if err != nil && len(debts) == 0 {
 		return err
 	}
-	if m.Profile.IsUnknown() || m.Profile.IsNull() {
-		m.Profile = types.StringValue(report.Devices[0].Profile)
-	}
+	m.fillNew(h.Name, report.Devices)
 	m.fillDevices(ctx, report.Devices, diags)
 	m.PendingRestarts = pendingList(ctx, debts, diags)
 	if m.PlannedRestarts.IsUnknown() {
@@ -185,9 +182,7 @@ func (r *netAdapterRestartResource) look(ctx context.Context, h *hyperv.Host, m 
 		addError(diags, failed{"read", restartThing(m.NetAdapterNames), h.Name}, err)
 		return
 	}
-	if m.Profile.IsUnknown() || m.Profile.IsNull() {
-		m.Profile = types.StringValue(devices[0].Profile)
-	}
+	m.fillNew(h.Name, devices)
 	m.Devices = state.Devices
 	m.PendingRestarts = pendingList(ctx, debtsOf(devices), diags)
 }
@@ -229,9 +224,10 @@ func (r *netAdapterRestartResource) ImportState(ctx context.Context, req resourc
 		return
 	}
 	m := netAdapterRestartModel{
-		ID: types.StringValue(formatID(h.Name, parts[1])), Host: types.StringValue(h.Name), RestartWhen: types.StringValue(restartWhenOwed),
-		Triggers: types.MapNull(types.StringType), Profile: types.StringValue(devices[0].Profile), Timeouts: noTimeouts("create", "read", "update", "delete"),
+		Host: types.StringValue(h.Name), RestartWhen: types.StringValue(restartWhenOwed),
+		Triggers: types.MapNull(types.StringType), Timeouts: noTimeouts("create", "read", "update", "delete"),
 	}
+	m.fillNew(h.Name, devices)
 	m.NetAdapterNames = keepOrder(ctx, types.ListNull(customtypes.NameType{}), []string{parts[1]}, &resp.Diagnostics)
 	m.fillDevices(ctx, devices, &resp.Diagnostics)
 	m.PlannedRestarts = plannedList(ctx, nil, &resp.Diagnostics)
