@@ -127,8 +127,8 @@ func (r *iovSwitchResource) ModifyPlan(ctx context.Context, req resource.ModifyP
 	}
 	if req.Plan.Raw.IsNull() {
 		if rebindsAfterSwitch(state.Profile) {
-			warnDestroy(resp, switchThing(state.Name), destroyPolicy(state.RestartPolicy, state.RestartOnDestroy), []hyperv.Restart{{Kind: hyperv.RestartNetAdapter, Target: joinNames(state.NetAdapterNames), Condition: hyperv.Always,
-				Reason: "the switch is removed: all ports of the device must be disabled and enabled (facts.md 25)"}},
+			warnDestroyPart(resp, switchThing(state.Name), state.RestartPolicy, state.RestartOnDestroy, hyperv.Restart{Kind: hyperv.RestartNetAdapter, Target: joinNames(state.NetAdapterNames), Condition: hyperv.Always,
+				Reason: "the switch is removed: all ports of the device must be disabled and enabled (facts.md 25)"},
 				r.interrupted(state.Host, state.NetAdapterNames))
 		}
 		return

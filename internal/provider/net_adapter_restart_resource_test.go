@@ -125,6 +125,9 @@ func TestNetAdapterRestartChain(t *testing.T) {
 		t.Errorf("still owed: %v", pending)
 	}
 	l.unchanged(c.settled)
+	if w := c.nic.plan(nil).warnings(); len(w) != 1 || !strings.Contains(w.String(), "will cause restarts, or owe them") {
+		t.Errorf("the plan of a destroy warns: %s", w)
+	}
 
 	t.Run("another switch name restarts nothing", func(t *testing.T) {
 		c.switches[0]["notes"] = "new"

@@ -125,7 +125,7 @@ func (r *nicRdmaSettingsResource) ModifyPlan(ctx context.Context, req resource.M
 	}
 	if req.Plan.Raw.IsNull() {
 		if state.managesSomething() {
-			warnDestroy(resp, nicThing(state.NetAdapterNames), destroyPolicy(state.RestartPolicy, state.RestartOnDestroy), []hyperv.Restart{r.restart(state, "settings are put back")},
+			warnDestroyPart(resp, nicThing(state.NetAdapterNames), state.RestartPolicy, state.RestartOnDestroy, r.restart(state, "settings are put back"),
 				r.interrupted(state.Host, state.NetAdapterNames))
 		}
 		return

@@ -160,7 +160,7 @@ func warnDestroy(resp *resource.ModifyPlanResponse, about string, policy types.S
 	case len(restarts) == 0:
 	case policy.ValueString() == hyperv.RestartManual:
 		warnRestarts(resp, path.Empty(), "Destroying "+about+" will owe restarts",
-			"With restart_policy = \"manual\" nothing is restarted while other resources of ours are left on the device; the last of them restarts it. What is put back has no effect before:\n"+restartLines(restarts)+interruptedBy(restarts, interrupted))
+			"With restart_policy = \"manual\" nothing is restarted. What is put back has no effect before:\n"+restartLines(restarts)+interruptedBy(restarts, interrupted))
 	default:
 		warnRestarts(resp, path.Empty(), "Destroying "+about+" will cause restarts", "The destroy restarts:\n"+restartLines(restarts)+interruptedBy(restarts, interrupted))
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/hyperv"
@@ -31,12 +33,20 @@ func (b *baseResource) interrupted(host types.String, netAdapters types.List) st
 	return strings.Join(lines, "\n")
 }
 
-// destroyPolicy is the policy of a destroy: restart_on_destroy = false restarts nothing either.
-func destroyPolicy(policy types.String, onDestroy types.Bool) types.String {
-	if !onDestroy.IsNull() && !onDestroy.ValueBool() {
-		return types.StringValue(hyperv.RestartManual)
+// warnDestroyPart announces what the destroy of a resource on a device restarts, or leaves owed (restart_on_destroy).
+func warnDestroyPart(resp *resource.ModifyPlanResponse, about string, policy types.String, onDestroy types.Bool, restart hyperv.Restart, interrupted string) {
+	restarts := []hyperv.Restart{restart}
+	switch {
+	case !onDestroy.IsNull() && !onDestroy.ValueBool():
+		warnRestarts(resp, path.Empty(), "Destroying "+about+" will owe restarts",
+			"With restart_on_destroy = false nothing is restarted. What is put back has no effect before:\n"+restartLines(restarts))
+	case policy.ValueString() == hyperv.RestartManual:
+		warnRestarts(resp, path.Empty(), "Destroying "+about+" will cause restarts, or owe them",
+			"With restart_policy = \"manual\" the last resource on the device that is destroyed restarts it, once for all; while others are left it stays owed:\n"+
+				restartLines(restarts)+interruptedBy(restarts, []string{interrupted}))
+	default:
+		warnDestroy(resp, about, policy, restarts, interrupted)
 	}
-	return policy
 }
 
 // interruptedBy is the part of a warning that says what restarts of net adapters hit.
