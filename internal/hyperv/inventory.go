@@ -291,6 +291,14 @@ func (inv *Inventory) openDebts(keep func(Debt) bool) (open, settled []Debt) {
 }
 
 func (inv *Inventory) isSettled(d Debt) bool {
+	if d.Kind == RestartVM && d.Owner == ownerStopped { // only a start is what it waits for
+		for _, vm := range inv.VMs {
+			if strings.EqualFold(vm.ID, d.TargetID) {
+				return vm.State != "Off"
+			}
+		}
+		return inv.VMs != nil
+	}
 	if inv.OS != nil && inv.BootedAt().After(d.Since) {
 		return true
 	}

@@ -36,7 +36,8 @@ const (
 	Always           = "always"
 	IfRunning        = "if_running"
 	IfRecoveryNeeded = "if_recovery_needed"
-	IfOwed           = "if_owed" // if a change that is made before it waits for it
+	IfGeneration1    = "if_generation_1" // if the VM runs and is of Generation 1
+	IfOwed           = "if_owed"         // if a change that is made before it waits for it
 )
 
 // Restart is a restart that a change will need.

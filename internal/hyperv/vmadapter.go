@@ -19,6 +19,7 @@ type VMAdapterSpec struct {
 	DeviceNaming           *bool
 	TeamMapping            *string // name of a physical net adapter
 	MinimumBandwidthWeight *int64
+	Restarts               RestartRules // auto: a running VM of Generation 1 is restarted where its adapters come or go
 }
 
 // onOff is Hyper-V's OnOffState.
@@ -31,44 +32,48 @@ func onOff(b bool) string {
 
 // CreateVMNetworkAdapter adds an adapter to a VM and gives it its settings. It ends with the adapter as it is
 // wanted, or with none: an adapter that could not be finished is removed again.
-func (h *Host) CreateVMNetworkAdapter(ctx context.Context, spec VMAdapterSpec) (*VMAdapter, error) {
+func (h *Host) CreateVMNetworkAdapter(ctx context.Context, spec VMAdapterSpec) (*VMAdapter, []Note, error) {
 	const op = "create the network adapter"
 	ref := AdapterRef{VMName: spec.VMName, AdapterName: spec.Name}
 	unlock, err := h.lockVM(ctx, spec.VMName)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer unlock()
-	inv, err := h.read(ctx, op, adapterAbout(ref), adapterParts(&spec, partVM("", spec.VMName))...)
+	inv, err := h.read(ctx, op, adapterAbout(ref), append(adapterParts(&spec, partVM("", spec.VMName)), partHost, partLedger)...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	vm, err := inv.findVM(h, op, ref)
 	if err != nil {
-		return nil, h.elaborate(ctx, ref, err)
+		return nil, nil, h.elaborate(ctx, ref, err)
 	}
 	there := map[string]bool{}
 	for _, a := range inv.adaptersOfVM(vm) {
 		there[a.ID] = true
 		if strings.EqualFold(a.Name, spec.Name) {
-			return nil, &Error{Kind: Conflict, Op: op, Host: h.Name, Object: adapterAbout(ref), Attribute: "name", Value: spec.Name,
+			return nil, nil, &Error{Kind: Conflict, Op: op, Host: h.Name, Object: adapterAbout(ref), Attribute: "name", Value: spec.Name,
 				Cause: "The VM has a network adapter of this name already.",
 				Fix: fmt.Sprintf("Import it (terraform import hyperv_vm_network_adapter.<name> '%s/%s/%s'), or choose another name.",
 					h.Name, strings.ToLower(vm.ID), adapterGUID(a.ID))}
 		}
 	}
-	if err := h.checkHardwareChange(op, ref, vm); err != nil {
-		return nil, err
+	if err := h.checkHardwareChange(op, ref, vm, spec.Restarts); err != nil {
+		return nil, nil, err
 	}
 	c := &adapterChange{host: h, inv: inv, op: op, vm: vm, spec: &spec}
 	if err := c.prepare(nil); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	out, err := c.create(ctx)
-	if err != nil {
-		return out, c.undoCreate(ctx, out, there, err)
-	}
-	return out, nil
+	var out *VMAdapter
+	notes, err := h.whileOff(ctx, inv, vm, spec.Restarts, func(ctx context.Context) error {
+		var err error
+		if out, err = c.create(ctx); err != nil {
+			err = c.undoCreate(ctx, out, there, err)
+		}
+		return err
+	})
+	return out, notes, err
 }
 
 // adapterParts are the parts that a change of an adapter looks at.
@@ -85,14 +90,14 @@ func adapterParts(spec *VMAdapterSpec, vm part) []part {
 
 // checkHardwareChange refuses what the state of the VM does not allow: adapters come to and go from a running
 // VM only in Generation 2, and a saved or paused one keeps its hardware (facts.md 61a).
-func (h *Host) checkHardwareChange(op string, ref AdapterRef, vm *VM) error {
+func (h *Host) checkHardwareChange(op string, ref AdapterRef, vm *VM, rules RestartRules) error {
 	switch {
-	case vm.State == "Off", vm.State == "Running" && vm.Generation >= 2:
+	case vm.State == "Off", vm.State == "Running" && vm.Generation >= 2, vm.State == "Running" && rules.Policy == RestartAuto:
 		return nil
 	case vm.State == "Running":
 		return &Error{Kind: Conflict, Op: op, Host: h.Name, Object: adapterAbout(ref), Attribute: "vm_name", Value: vm.Name,
 			Cause: "The VM is of Generation 1 and running: adapters are added to and removed from a running VM only in Generation 2 (facts.md 61a).",
-			Fix:   "Shut down the VM, then apply again."}
+			Fix:   `Shut down the VM, then apply again; or set restart_policy = "auto", by which it is restarted for that.`}
 	}
 	return &Error{Kind: Conflict, Op: op, Host: h.Name, Object: adapterAbout(ref), Attribute: "vm_name", Value: vm.Name,
 		Cause: fmt.Sprintf("The VM is %s: its hardware can be changed only while it is off, or running in Generation 2 (facts.md 61a).", strings.ToLower(vm.State)),
@@ -182,30 +187,31 @@ func (h *Host) removeAdapter(ctx context.Context, a *VMAdapter, w *ledgerWrites)
 }
 
 // DeleteVMNetworkAdapter removes the adapter, and only that. One that is gone, or whose VM is, is a success.
-func (h *Host) DeleteVMNetworkAdapter(ctx context.Context, ref AdapterRef) error {
+func (h *Host) DeleteVMNetworkAdapter(ctx context.Context, ref AdapterRef, rules RestartRules) ([]Note, error) {
 	const op = "remove the network adapter"
 	unlock, err := h.lockVM(ctx, ref.VMName)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer unlock()
-	inv, err := h.read(ctx, op, adapterAbout(ref), partLedger, partVM(ref.VMID, ref.VMName))
+	inv, err := h.read(ctx, op, adapterAbout(ref), partHost, partLedger, partVM(ref.VMID, ref.VMName))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	a, err := inv.findAdapter(h, op, ref)
 	if IsNotFound(err) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := h.checkHardwareChange(op, ref, &a.VM); err != nil {
-		return err
+	if err := h.checkHardwareChange(op, ref, &a.VM, rules); err != nil {
+		return nil, err
 	}
 	w := inv.ledger.writes()
 	w.dropObject(adapterObject(a))
 	w.dropObject(guestObjectOf(a.VM.ID, a.GUID))
 	w.dropGone(inv, false)
-	return refineState(h.removeAdapter(ctx, a, w), &a.VM, "an adapter is removed while the VM is off, or running in Generation 2 (facts.md 61a).")
+	notes, err := h.whileOff(ctx, inv, &a.VM, rules, func(ctx context.Context) error { return h.removeAdapter(ctx, a, w) })
+	return notes, refineState(err, &a.VM, "an adapter is removed while the VM is off, or running in Generation 2 (facts.md 61a).")
 }

@@ -68,7 +68,7 @@ func addRestartAttributes(attributes map[string]schema.Attribute) {
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"kind":      text(kinds),
 			"target":    text("Name of the device's ports, the virtual machine or the host."),
-			"condition": text("`always`, `if_running` (a virtual machine that is off needs none), `if_recovery_needed` (only if verification fails without it) or `if_owed` (only if a change that is made before it waits for it)."),
+			"condition": text("`always`, `if_running` (a virtual machine that is off needs none), `if_generation_1` (only if the virtual machine runs and is of Generation 1), `if_recovery_needed` (only if verification fails without it) or `if_owed` (only if a change that is made before it waits for it)."),
 			"reason":    text("The change, and the rule, that makes the restart necessary."),
 		}},
 	}

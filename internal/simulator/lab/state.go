@@ -210,6 +210,7 @@ type VM struct {
 	Clustered           bool         `json:"clustered,omitempty"`
 	Checkpoints         []string     `json:"checkpoints,omitempty"`
 	ShutdownIntegration bool         `json:"shutdown_integration"`
+	HangsOnShutdown     bool         `json:"hangs_on_shutdown,omitempty"`
 	Notes               string       `json:"notes"`
 	Adapters            []*VMAdapter `json:"adapters"`
 	Guest               *Guest       `json:"guest,omitempty"`
