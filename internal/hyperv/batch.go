@@ -182,6 +182,11 @@ func (b *batch) commandError(c wire.Call, ce wire.CommandError) error {
 
 func (b *batch) transportError(err error, readOnly bool) error {
 	e := &Error{Kind: Other, Op: b.op, Host: b.host.Name, Object: b.about, Err: err}
+	if constrained(err) {
+		finding := languageFinding()
+		e.Kind, e.Cause, e.Fix = Unsupported, finding.Finding, finding.Fix
+		return e
+	}
 	if readOnly || !changeLost(err) {
 		return e
 	}

@@ -11,11 +11,11 @@ import (
 
 // GuestRdmaSpec is how RDMA inside a guest shall be.
 type GuestRdmaSpec struct {
-	Credential    string   // name of a guest credential, "" for the VM's own or the default
-	Enabled       bool     // RDMA on both adapters, and the VF's keyword where its driver has one
-	Require       bool     // fail unless SMB says RDMA capable; otherwise only warn
-	Recovery      []string // steps that may be taken: guest_rdma, net_adapter, vm_restart
-	RestartPolicy string
+	Credential string   // name of a guest credential, "" for the VM's own or the default
+	Enabled    bool     // RDMA on both adapters, and the VF's keyword where its driver has one
+	Require    bool     // fail unless SMB says RDMA capable; otherwise only warn
+	Recovery   []string // steps that may be taken: guest_rdma, net_adapter, vm_restart
+	Restarts   RestartRules
 }
 
 // Recovery steps, in the order in which they are taken (facts.md 66).

@@ -33,6 +33,7 @@ type guestChange struct {
 	steps       []string // recovery steps taken
 	unreachable int      // looks in a row that did not get into the guest
 	lookedAt    time.Time
+	began       time.Time
 }
 
 // guestClaimant names the resource that owns a guest's RDMA by what its configuration says.
@@ -74,7 +75,10 @@ func (h *Host) ApplyGuestRdma(ctx context.Context, ref, configured AdapterRef, s
 	}
 	target.VMID = a.VM.ID
 	c := &guestChange{host: h, op: op, ref: a.ByID(), spec: spec, target: target, object: object, claim: claimant, ledger: inv.ledger,
-		g: guest.join(h, op, a), lookedAt: time.Now()}
+		g: guest.join(h, op, a), lookedAt: time.Now(), began: time.Now()}
+	if err := c.startAgain(ctx); err != nil {
+		return nil, err
+	}
 	if spec.Enabled {
 		err = c.reach(ctx)
 	} else {
@@ -128,6 +132,9 @@ func (c *guestChange) reach(ctx context.Context) error {
 	ladder := c.ladder()
 	began, settled := time.Now(), time.Time{}
 	for changes := 0; ; {
+		if err := c.letRestart(ctx); err != nil {
+			return err
+		}
 		if err := c.hopeless(ctx); err != nil {
 			return err
 		}

@@ -4,13 +4,14 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/powershell/wire"
 )
 
 // ladder is the recovery steps that may be taken, in their order (facts.md 66).
 func (c *guestChange) ladder() []string {
-	if c.spec.RestartPolicy == RestartManual {
+	if c.spec.Restarts.Policy == RestartManual {
 		return nil
 	}
 	var out []string
@@ -39,8 +40,65 @@ func (c *guestChange) recover(ctx context.Context, step string) error {
 		return err
 	}
 	defer unlock()
-	vm := c.g.Adapter.VM
-	return c.host.restartVM(ctx, &vm)
+	return c.restartVM(ctx)
+}
+
+// restartVM restarts the VM, unless somebody else did so since this change began. Callers hold the VM's lock.
+func (c *guestChange) restartVM(ctx context.Context) error {
+	inv, err := c.host.read(ctx, c.op, adapterAbout(c.ref), partHost, partLedger, partVM(c.ref.VMID, ""))
+	if err != nil {
+		return err
+	}
+	vm, err := inv.findVM(c.host, c.op, c.ref)
+	if err != nil {
+		return err
+	}
+	if up := time.Duration(vm.Uptime * float64(time.Second)); vm.State == "Running" && time.Now().Add(-up).After(c.began) {
+		return nil // that restart serves this one too
+	}
+	r := &vmRestart{host: c.host, vm: *vm, options: c.spec.Restarts.VM.withDefaults(), ledger: inv.ledger, now: inv.Now(), reason: "RDMA in its guest did not come up without a restart (facts.md 66)"}
+	err = r.run(ctx, nil)
+	c.g.Notes = append(c.g.Notes, r.notes...)
+	return err
+}
+
+// letRestart waits for a restart of the VM that another resource makes at this moment.
+func (c *guestChange) letRestart(ctx context.Context) error {
+	if c.g.Adapter.VM.State == "Running" {
+		return nil
+	}
+	unlock, err := c.host.lockVM(ctx, c.g.Adapter.VM.Name)
+	if err != nil {
+		return err
+	}
+	unlock()
+	return c.look(ctx)
+}
+
+// startAgain starts a VM that an earlier run shut down and never started again.
+func (c *guestChange) startAgain(ctx context.Context) error {
+	if a := c.g.Adapter; a.VM.State != "Off" || len(a.Debts) == 0 {
+		return nil
+	}
+	unlock, err := c.host.lockVM(ctx, c.g.Adapter.VM.Name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	inv, err := c.host.read(ctx, c.op, adapterAbout(c.ref), partHost, partLedger, partVM(c.ref.VMID, ""))
+	if err != nil {
+		return err
+	}
+	vm, err := inv.findVM(c.host, c.op, c.ref)
+	if err != nil {
+		return err
+	}
+	started, notes, err := c.host.startStopped(ctx, inv, vm, c.spec.Restarts)
+	c.g.Notes = append(c.g.Notes, notes...)
+	if err != nil || !started {
+		return err
+	}
+	return c.look(ctx)
 }
 
 // rdmaOn are the adapters of the pair that have RDMA on.

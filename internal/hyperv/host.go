@@ -57,6 +57,7 @@ type Host struct {
 	mu        sync.Mutex
 	epoch     int // counts our writes: an inventory read before one is not used after it
 	inventory *sharedInventory
+	lastRead  *Inventory        // the last bulk read, however old
 	locations map[string]string // net adapter name in lower case -> PCI location
 }
 
@@ -93,16 +94,7 @@ func (h *Host) invalidate() {
 }
 
 // wait pauses between two looks.
-func (h *Host) wait(ctx context.Context) error {
-	t := time.NewTimer(h.opts.Poll)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+func (h *Host) wait(ctx context.Context) error { return sleep(ctx, h.opts.Poll) }
 
 // claims is a set of objects.
 type claims struct {

@@ -71,7 +71,7 @@ func (b *batch) readParts(parts ...part) func() (*Inventory, error) {
 // everything is the bulk read that plan and refresh share: how many cmdlets the host runs is what costs,
 // not how much they return.
 func everything() []part {
-	return []part{partHost, partNetAdapters, partSwitches, partAllVMs, partLedger}
+	return []part{partHost, partNetAdapters, partSwitches, partAllVMs, partHostNetwork, partLedger}
 }
 
 // sharedInventory is a bulk read that several Reads wait for.
@@ -94,12 +94,12 @@ func (h *Host) Inventory(ctx context.Context) (*Inventory, error) {
 		go func() {
 			defer close(s.done)
 			s.inv, s.err = h.read(context.WithoutCancel(ctx), "read the host", "", everything()...)
-			if s.err != nil {
-				h.mu.Lock()
-				if h.inventory == s {
-					h.inventory = nil
-				}
-				h.mu.Unlock()
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			if s.err == nil {
+				h.lastRead = s.inv
+			} else if h.inventory == s {
+				h.inventory = nil
 			}
 		}()
 	}
@@ -291,6 +291,14 @@ func (inv *Inventory) openDebts(keep func(Debt) bool) (open, settled []Debt) {
 }
 
 func (inv *Inventory) isSettled(d Debt) bool {
+	if d.Kind == RestartVM && d.Owner == ownerStopped { // only a start is what it waits for
+		for _, vm := range inv.VMs {
+			if strings.EqualFold(vm.ID, d.TargetID) {
+				return vm.State != "Off"
+			}
+		}
+		return inv.VMs != nil
+	}
 	if inv.OS != nil && inv.BootedAt().After(d.Since) {
 		return true
 	}

@@ -36,6 +36,8 @@ const (
 	Always           = "always"
 	IfRunning        = "if_running"
 	IfRecoveryNeeded = "if_recovery_needed"
+	IfGeneration1    = "if_generation_1" // if the VM runs and is of Generation 1
+	IfOwed           = "if_owed"         // if a change that is made before it waits for it
 )
 
 // Restart is a restart that a change will need.
@@ -68,6 +70,8 @@ type before struct {
 type claim struct {
 	Object string `json:"object"`
 	Owner  string `json:"owner"`
+	// RequireIovSupport is kept of a switch that owes a restart: what it supports counts only afterwards.
+	RequireIovSupport bool `json:"require_iov_support,omitempty"`
 }
 
 // ledger is the key as it was read.

@@ -129,6 +129,9 @@ type VM struct {
 	State      string  `json:"State"`
 	Generation int     `json:"Generation"`
 	Uptime     float64 `json:"Uptime"` // seconds
+	// IsClustered VMs belong to a failover cluster, which starts what somebody else stops.
+	IsClustered bool   `json:"IsClustered"`
+	Heartbeat   string `json:"Heartbeat"` // of the guest's integration service; OkApplications… where the guest answers
 }
 
 // VMNetworkAdapter is Get-VMNetworkAdapter of a VM.

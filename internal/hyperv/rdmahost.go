@@ -14,6 +14,9 @@ type RdmaHost struct {
 	IovReasons    []string // in the host's language
 	HasRdmaWeight bool     // Set-VMNetworkAdapterRdma exists (facts.md 4)
 	Devices       []RdmaDevice
+	// Read is false where what is not in Findings could not be read: the host is set up in part only.
+	Read     bool
+	Findings []Finding
 }
 
 // RdmaDevice is a PCI device whose driver offers Network Direct.
@@ -38,13 +41,24 @@ type RdmaPort struct {
 	Keywords     map[string]string // registry keyword -> value
 }
 
-// ReadRdmaHost describes the host from the shared inventory.
+// ReadRdmaHost describes the host from the shared inventory. A host that answers and is set up in part only is no
+// error: what is wrong is in the findings, what can be read all the same beside them.
 func (h *Host) ReadRdmaHost(ctx context.Context) (*RdmaHost, error) {
 	inv, err := h.Inventory(ctx)
+	whole := err == nil
 	if err != nil {
-		return nil, err
+		if constrained(err) {
+			return &RdmaHost{Findings: []Finding{languageFinding()}}, nil
+		}
+		var e *Error
+		if !asError(err, &e) || e.Command == nil {
+			return nil, err
+		}
+		if inv, err = h.readWhatWorks(ctx); err != nil {
+			return nil, err
+		}
 	}
-	out := &RdmaHost{HasRdmaWeight: inv.HasRdmaWeight}
+	out := &RdmaHost{Read: whole, HasRdmaWeight: inv.HasRdmaWeight}
 	if inv.OS != nil {
 		out.OS, out.Edition = *inv.OS, edition(inv.OS.OperatingSystemSKU)
 	}
@@ -60,7 +74,8 @@ func (h *Host) ReadRdmaHost(ctx context.Context) (*RdmaHost, error) {
 		seen[d.Location] = true
 		out.Devices = append(out.Devices, inv.describeDevice(d))
 	}
-	return out, nil
+	out.Findings, err = h.diagnose(ctx, inv, out)
+	return out, err
 }
 
 // edition names the SKUs on which Hyper-V and SMB Direct matter (facts.md 71); others by their number.

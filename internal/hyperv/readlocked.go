@@ -27,7 +27,11 @@ func (h *Host) readLocked(ctx context.Context, op, about string, ports []string,
 		}
 		return nil
 	}
-	if known, all := h.knownLocations(ports); all {
+	known, all := h.knownLocations(ports)
+	if !all {
+		defer h.locks.want(anyDevice)()
+	}
+	if all {
 		if err := lockAll(known); err != nil {
 			unlock()
 			return nil, nil, err
@@ -43,6 +47,7 @@ func (h *Host) readLocked(ctx context.Context, op, about string, ports []string,
 		}
 		unlock() // the hardware changed: start over with what is there now
 	}
+	defer h.locks.want(anyDevice)()
 	epoch := h.currentEpoch()
 	inv, err := h.read(ctx, op, about, parts...)
 	if err != nil {

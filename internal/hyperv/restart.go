@@ -16,7 +16,11 @@ import (
 //
 // Where the device carries the way to the host, the batch runs as a job, and the host enables the ports by itself
 // unless it is reached again.
-func (h *Host) bounce(ctx context.Context, d *Device, l *ledger) error {
+func (h *Host) bounce(ctx context.Context, d *Device, l *ledger, more ...func(*bounceOptions)) error {
+	opts := bounceOptions{wait: h.opts.RestartWait, progress: func(string) {}}
+	for _, f := range more {
+		f(&opts)
+	}
 	op, about := "restart the net adapters", "net adapters "+quoteList(d.PortNames())
 	b := h.batch(op, about)
 	ports := find[NetAdapter](b, d.portsCall("ports"))
@@ -35,7 +39,14 @@ func (h *Host) bounce(ctx context.Context, d *Device, l *ledger) error {
 	if len(ports.Items) == 0 {
 		ports.Items = d.Ports
 	}
-	return h.awaitPorts(ctx, d, ports.Items, rdma.Items)
+	opts.progress("Disabled and enabled again. Waiting until every port is up and its RDMA is listed.")
+	return h.awaitPorts(ctx, d, ports.Items, rdma.Items, opts.wait)
+}
+
+// bounceOptions are what a caller of bounce may change.
+type bounceOptions struct {
+	wait     time.Duration // how long the ports may take to be up again
+	progress func(string)
 }
 
 // runBounce runs the batch, as a job if the way to the host goes through the device.
@@ -62,8 +73,8 @@ func (h *Host) runBounce(ctx context.Context, b *batch, d *Device, l *ledger) er
 
 // awaitPorts waits until the ports have their status back and RDMA is listed where it was; a port that
 // is still disabled is enabled again.
-func (h *Host) awaitPorts(ctx context.Context, d *Device, was []NetAdapter, rdma []NetAdapterRdma) error {
-	deadline := time.Now().Add(h.opts.RestartWait)
+func (h *Host) awaitPorts(ctx context.Context, d *Device, was []NetAdapter, rdma []NetAdapterRdma, wait time.Duration) error {
+	deadline := time.Now().Add(wait)
 	for {
 		b := h.batch("wait for the restarted net adapters", "net adapters "+quoteList(d.PortNames()))
 		now := find[NetAdapter](b, d.portsCall("ports"))
@@ -77,7 +88,7 @@ func (h *Host) awaitPorts(ctx context.Context, d *Device, was []NetAdapter, rdma
 		}
 		if time.Now().After(deadline) {
 			return &Error{Kind: TimedOut, Op: "restart the net adapters", Host: h.Name, Object: "net adapters " + quoteList(d.PortNames()),
-				Cause: fmt.Sprintf("%s after %s.", strings.Join(missing, "; "), h.opts.RestartWait),
+				Cause: fmt.Sprintf("%s after %s.", strings.Join(missing, "; "), wait),
 				Fix:   "Look at the adapter in Device Manager and at the cable; enable it with Enable-NetAdapter, then apply again."}
 		}
 		if disabled := stillDisabled(was, now.Items); len(disabled) > 0 {
@@ -150,11 +161,11 @@ func enabledRdma(list []NetAdapterRdma, name string) bool {
 }
 
 // payDevice bounces the device and settles every debt of it, whoever made it.
-func (h *Host) payDevice(ctx context.Context, d *Device, l *ledger) error {
-	if err := h.bounce(ctx, d, l); err != nil {
+func (h *Host) payDevice(ctx context.Context, d *Device, l *ledger, more ...func(*bounceOptions)) error {
+	if err := h.bounce(ctx, d, l, more...); err != nil {
 		return err
 	}
-	return h.settle(ctx, l, func(x Debt) bool { return x.Kind == RestartNetAdapter && x.TargetID == d.Location })
+	return h.settle(ctx, l, d.owes)
 }
 
 // settle takes debts out of the ledger.
@@ -176,65 +187,4 @@ func (h *Host) settle(ctx context.Context, l *ledger, which func(Debt) bool) err
 	}
 	w.apply()
 	return nil
-}
-
-// restartVM shuts the VM down through its integration services and starts it again. A VM that is off
-// needs no restart; one that is saved or paused is left alone: resuming it would not load a new
-// configuration, and its state is not ours to discard. Callers hold the VM's lock.
-func (h *Host) restartVM(ctx context.Context, vm *VM) error {
-	op, about := "restart the VM", fmt.Sprintf("VM %q", vm.Name)
-	switch vm.State {
-	case "Off":
-		return nil
-	case "Running":
-	default:
-		return &Error{Kind: Conflict, Op: op, Host: h.Name, Object: about, Value: vm.State,
-			Cause: "The VM is " + strings.ToLower(vm.State) + "; only a running VM can be restarted.",
-			Fix:   "Resume or shut down the VM, then apply again."}
-	}
-	if err := h.stopVM(ctx, vm); err != nil {
-		return err
-	}
-	return h.startVM(ctx, vm)
-}
-
-// stopVM shuts the VM down gracefully and waits until it is off.
-func (h *Host) stopVM(ctx context.Context, vm *VM) error {
-	b := h.batch("shut down the VM", fmt.Sprintf("VM %q", vm.Name))
-	find[VM](b, wire.Call{Cmdlet: "Get-VM", Save: "vm", Parameters: map[string]any{"Id": wire.GUID(vm.ID)}})
-	// Force only skips the question whether a locked guest may be shut down; it does not turn the VM off
-	b.change(wire.Call{Cmdlet: "Stop-VM", Input: "vm", Parameters: map[string]any{"Force": true, "Confirm": false}})
-	if err := b.run(ctx); err != nil {
-		return err
-	}
-	return h.awaitVM(ctx, vm, "Off")
-}
-
-// startVM starts the VM and waits until it runs.
-func (h *Host) startVM(ctx context.Context, vm *VM) error {
-	b := h.batch("start the VM", fmt.Sprintf("VM %q", vm.Name))
-	find[VM](b, wire.Call{Cmdlet: "Get-VM", Save: "vm", Parameters: map[string]any{"Id": wire.GUID(vm.ID)}})
-	b.change(wire.Call{Cmdlet: "Start-VM", Input: "vm", Parameters: map[string]any{"Confirm": false}})
-	if err := b.run(ctx); err != nil {
-		return err
-	}
-	return h.awaitVM(ctx, vm, "Running")
-}
-
-func (h *Host) awaitVM(ctx context.Context, vm *VM, state string) error {
-	for {
-		b := h.batch("wait for the VM", fmt.Sprintf("VM %q", vm.Name))
-		now := find[VM](b, wire.Call{Cmdlet: "Get-VM", Parameters: map[string]any{"Id": wire.GUID(vm.ID)}})
-		if err := b.run(ctx); err != nil {
-			return err
-		}
-		if len(now.Items) > 0 && now.Items[0].State == state {
-			return nil
-		}
-		if err := h.wait(ctx); err != nil {
-			return &Error{Kind: TimedOut, Op: "wait for the VM", Host: h.Name, Object: fmt.Sprintf("VM %q", vm.Name), Err: err,
-				Cause: "The VM did not become " + strings.ToLower(state) + " in time.",
-				Fix:   "Look at the VM's console; raise the timeout of the resource if the guest needs longer."}
-		}
-	}
 }

@@ -63,6 +63,8 @@ type NicSettingsSpec struct {
 	Advanced      map[string]string // registry keyword -> registry value
 	Profile       string
 	RestartPolicy string
+	// KeepOwedOnDelete leaves the restart owed that a removal needs (restart_on_destroy = false).
+	KeepOwedOnDelete bool
 }
 
 // NicSettings is what the device's ports hold.

@@ -28,7 +28,7 @@ func (h *Host) ApplyNicSettings(ctx context.Context, spec NicSettingsSpec, old *
 	if have, ok := inv.ledger.claim(d.object()); old == nil && (ok && have != claimant || h.claimed.has(d.object())) {
 		return nil, alreadyClaimed(h, op, d, have)
 	}
-	c := &nicChange{host: h, inv: inv, device: d, op: op, spec: &spec, w: inv.ledger.writes()}
+	c := &nicChange{host: h, inv: inv, device: d, op: op, spec: &spec, w: inv.ledger.writes(), unlock: unlock}
 	if err := c.prepare(old); err != nil {
 		return nil, err
 	}
@@ -80,6 +80,9 @@ type nicChange struct {
 	puts     []portValue // what to write
 	reg      []registryValue
 	changed  []string // attributes, for the reason of the restart
+	unlock   func()   // of the device
+	removal  bool     // the resource goes
+	unpaid   bool     // a restart that was due failed
 }
 
 // portValue is a keyword (or NumVFs, keyword "") with the ports that shall get a value.
@@ -237,7 +240,6 @@ func (c *nicChange) putBackRegistry(r *GuestRdmaRegistry) {
 
 // run writes, ledger first, and bounces the device if anything changed or is owed.
 func (c *nicChange) run(ctx context.Context, owner string) (*NicSettings, error) {
-	owed, _ := c.inv.openDebts(func(d Debt) bool { return d.Owner == owner })
 	if len(c.changed) > 0 {
 		c.w.owe(Debt{Kind: RestartNetAdapter, Target: c.device.Title(), TargetID: c.device.Location, Owner: owner, Since: c.inv.Now(),
 			Reason: strings.Join(unique(c.changed), ", ") + " changed: the driver reads its settings when the adapters start (facts.md 33-36)"})
@@ -260,18 +262,38 @@ func (c *nicChange) run(ctx context.Context, owner string) (*NicSettings, error)
 	if err := c.verify(inv); err != nil {
 		return nil, err
 	}
-	var notes []Note
-	if (len(c.changed) > 0 || len(owed) > 0) && c.spec.RestartPolicy != RestartManual {
-		if err := c.host.payDevice(ctx, c.device, inv.ledger); err != nil {
-			notes = append(notes, Note{"The restart of the net adapters failed", err.Error() + "\n\nThe settings are written. The restart stays owed and is tried again by the next apply."})
-		}
-	}
+	notes := c.pay(ctx, inv, owner)
 	out, err := c.host.nicSettings(inv, c.op, c.device.Ports[0].Name, *c.spec)
 	if err != nil {
 		return nil, err
 	}
 	out.Notes = append(out.Notes, notes...)
 	return out, nil
+}
+
+// pay restarts the device if it owes a restart for these settings, or, where the last of our resources goes, for any.
+func (c *nicChange) pay(ctx context.Context, inv *Inventory, owner string) []Note {
+	epoch := c.host.currentEpoch()
+	c.unlock() // others that change the device come first: one restart serves all
+	due := ownedBy(owner)
+	if c.removal {
+		due = dueOnDelete(inv.ledger, c.device, c.spec.RestartPolicy, due)
+	} else if c.spec.RestartPolicy == RestartManual {
+		due = nil
+	}
+	if due == nil || !inv.ledger.owes(c.device, due) {
+		return nil
+	}
+	if c.removal && c.spec.KeepOwedOnDelete && inv.owes(c.device, due) {
+		return []Note{staysOwed("settings", c.device)}
+	}
+	l, err := c.host.payOwed(ctx, c.device, inv, epoch, due)
+	inv.ledger = l
+	if err != nil {
+		c.unpaid = true
+		return []Note{{"The restart of the net adapters failed", err.Error() + "\n\nThe settings are written. The restart stays owed and is tried again by the next apply."}}
+	}
+	return nil
 }
 
 // addWrites adds the calls that write: one per keyword and value, on all ports at once, each port found by exact
@@ -319,7 +341,7 @@ func (c *nicChange) verify(inv *Inventory) error {
 // device if anything changed. What an import found has no before: it stays as it is.
 func (h *Host) DeleteNicSettings(ctx context.Context, spec NicSettingsSpec) ([]Note, error) {
 	const op = "restore the settings of the net adapters"
-	inv, unlock, err := h.readLocked(ctx, op, portsAbout(spec.Ports), spec.Ports, nicParts(&spec)...)
+	inv, unlock, err := h.readLocked(ctx, op, portsAbout(spec.Ports), spec.Ports, append(nicParts(&spec), partSwitches)...)
 	if err != nil {
 		return nil, err
 	}
@@ -337,8 +359,8 @@ func (h *Host) DeleteNicSettings(ctx context.Context, spec NicSettingsSpec) ([]N
 	if err != nil {
 		return nil, err
 	}
-	empty := NicSettingsSpec{Ports: spec.Ports, Profile: spec.Profile, RestartPolicy: spec.RestartPolicy}
-	c := &nicChange{host: h, inv: inv, device: d, op: op, spec: &empty, w: inv.ledger.writes()}
+	empty := NicSettingsSpec{Ports: spec.Ports, Profile: spec.Profile, RestartPolicy: spec.RestartPolicy, KeepOwedOnDelete: spec.KeepOwedOnDelete}
+	c := &nicChange{host: h, inv: inv, device: d, op: op, spec: &empty, w: inv.ledger.writes(), unlock: unlock, removal: true}
 	c.putBackRemoved(&spec, nil)
 	var kept []string
 	for _, s := range spec.wanted(d.Profile) {
@@ -351,18 +373,19 @@ func (h *Host) DeleteNicSettings(ctx context.Context, spec NicSettingsSpec) ([]N
 		}
 	}
 	c.w.release(d.object())
+	c.w.dropGoneSwitches(inv)
 	out, err := c.run(ctx, nicSettingsOwner(d))
 	if err != nil {
 		return nil, err
 	}
-	if len(out.Notes) > 0 {
+	if c.unpaid {
 		return nil, &Error{Kind: Other, Op: op, Host: h.Name, Object: portsAbout(d.PortNames()), Cause: out.Notes[0].Detail, Fix: "Apply the destroy again: the restart is still owed."}
 	}
 	h.claimed.remove(d.object())
 	if len(kept) > 0 {
-		return []Note{{"Settings of the net adapters stay as they are", strings.Join(unique(kept), ", ") + " of " + d.Title() + ": the resource was imported, so what was there before it is not known."}}, nil
+		return append(out.Notes, Note{"Settings of the net adapters stay as they are", strings.Join(unique(kept), ", ") + " of " + d.Title() + ": the resource was imported, so what was there before it is not known."}), nil
 	}
-	return nil, nil
+	return out.Notes, nil
 }
 
 func unique(list []string) []string {

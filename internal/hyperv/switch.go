@@ -35,6 +35,8 @@ type SwitchSpec struct {
 	PreserveHostIPConfig bool
 	// DisconnectAdapters lets the switch be removed under VM adapters that are connected to it.
 	DisconnectAdapters bool
+	// KeepOwedOnDelete leaves the restart owed that a removal needs (restart_on_destroy = false).
+	KeepOwedOnDelete bool
 }
 
 // Switch is a switch as it was read.
@@ -46,6 +48,7 @@ type Switch struct {
 	Profile                string             // of the first member's driver
 	Connected              []ConnectedAdapter // where the VMs were read
 	Debts                  []Debt             // owed for this switch
+	DeviceOwes             bool               // a restart of one of its devices is owed, whoever made the debt
 	Notes                  []Note
 }
 
@@ -146,6 +149,12 @@ func (inv *Inventory) describeSwitch(s VMSwitch) *Switch {
 			owners[switchOwner(s.NetAdapterInterfaceGuid[0])] = true
 		}
 		out.Debts, _ = inv.openDebts(func(d Debt) bool { return owners[d.Owner] })
+		out.DeviceOwes = len(out.Debts) > 0
+		for _, name := range out.NetAdapterNames {
+			if d, ok := inv.device(name, ""); ok {
+				out.DeviceOwes = out.DeviceOwes || inv.owes(d, anyOwner)
+			}
+		}
 	}
 	return out
 }
@@ -207,7 +216,7 @@ func (h *Host) createSwitch(ctx context.Context, spec SwitchSpec) (out *Switch, 
 	if err != nil {
 		return nil, false, err
 	}
-	defer unlock()
+	defer func() { unlock() }()
 	orphan, err := h.orphanSwitch(inv, op, spec)
 	if err != nil {
 		return nil, false, err
@@ -227,17 +236,25 @@ func (h *Host) createSwitch(ctx context.Context, spec SwitchSpec) (out *Switch, 
 	case orphan == nil:
 		out, err = h.makeSwitch(ctx, op, spec, in, inv, nics, devices)
 	case h.pendingJobs(inv, nics):
+		unlock()
 		return nil, true, h.endJobs(ctx, op, switchAbout(spec.Name), inv.ledger)
+	case !canTakeOver(spec, in, inv, orphan):
+		unlock()
+		left := spec
+		left.RestartPolicy, left.KeepOwedOnDelete = RestartManual, true // the switch that comes next owes the same restart
+		_, err = h.DeleteSwitch(ctx, orphan.ID, left)
+		return nil, true, err
 	default:
-		var removed bool
-		if out, removed, err = h.takeOverSwitch(ctx, op, spec, in, inv, orphan); removed {
-			return nil, true, err
-		}
+		var change *changedSwitch
+		out, change, err = h.changeSwitch(ctx, op, inv, orphan, spec)
+		change.unlock()
 	}
 	if err != nil {
 		return out, false, err
 	}
-	if out, err = h.finishSwitch(ctx, op, spec, inv, out, devices); err == nil {
+	epoch := h.currentEpoch()
+	unlock() // others that change the device come first: one restart serves all
+	if out, err = h.finishSwitch(ctx, op, spec, inv, out, devices, epoch); err == nil {
 		h.made(in)
 	}
 	return out, false, err
@@ -254,6 +271,7 @@ func (h *Host) makeSwitch(ctx context.Context, op string, spec SwitchSpec, in in
 				Reason: fmt.Sprintf("switch %q was made: all ports of the device must be disabled and enabled (facts.md 25)", spec.Name)})
 		}
 	}
+	w.claimPorts(spec, nics, nil)
 	out, err := h.newSwitch(ctx, op, spec, in, w, inv, nics)
 	if changeLost(err) && len(h.managementPath(inv, nics)) == 0 { // a job is taken back by the host itself
 		out, err = h.lostNewSwitch(ctx, op, spec, inv, err)
@@ -265,16 +283,17 @@ func (h *Host) makeSwitch(ctx context.Context, op string, spec SwitchSpec, in in
 }
 
 // finishSwitch pays what the new switch owes, connects what was disconnected, and looks at what came of it.
-func (h *Host) finishSwitch(ctx context.Context, op string, spec SwitchSpec, inv *Inventory, out *Switch, devices []*Device) (*Switch, error) {
+func (h *Host) finishSwitch(ctx context.Context, op string, spec SwitchSpec, inv *Inventory, out *Switch, devices []*Device, epoch int) (*Switch, error) {
 	var notes []Note
 	bounced := false
 	if spec.RestartPolicy != RestartManual {
+		due := ownedBy(owners(out.Debts)...)
 		for _, d := range devices {
 			if !owes(out.Debts, d.Location) {
 				continue
 			}
 			bounced = true
-			if err := h.payDevice(ctx, d, inv.ledger); err != nil {
+			if _, err := h.payOwed(ctx, d, inv, epoch, due); err != nil {
 				notes = append(notes, Note{"The restart of the net adapters failed", err.Error() + "\n\nThe switch was made. The restart stays owed and is tried again by the next apply."})
 			}
 		}
@@ -289,11 +308,11 @@ func (h *Host) finishSwitch(ctx context.Context, op string, spec SwitchSpec, inv
 		out = read
 	}
 	notes = append(notes, iovNotes(inv, out)...)
-	if spec.RequireIovSupport && len(out.Debts) == 0 && !out.IovSupport {
+	if spec.RequireIovSupport && !out.DeviceOwes && !out.IovSupport {
 		cause := &Error{Kind: Unsupported, Op: op, Host: h.Name, Object: switchAbout(spec.Name), Attribute: "require_iov_support", Value: "true",
 			Cause: "Windows says that SR-IOV does not work here: " + iovReasons(inv, out),
 			Fix:   "Enable SR-IOV (and VT-d or the IOMMU) in the BIOS and at the adapter, or leave out require_iov_support. The switch was removed again."}
-		if _, err := h.DeleteSwitch(ctx, out.ID, spec, true); err != nil {
+		if _, err := h.DeleteSwitch(ctx, out.ID, spec); err != nil {
 			cause.Err = fmt.Errorf("removing the switch failed too: %w", err)
 			return out, cause
 		}
@@ -354,6 +373,11 @@ func (h *Host) undoNewSwitch(ctx context.Context, spec SwitchSpec, in intent, in
 	}
 	if !changeLost(cause) { // else it may still come, and is then taken over
 		w.dropIntent(in)
+	}
+	for _, name := range spec.NetAdapterNames {
+		if nic, ok := inv.netAdapter(name); ok {
+			w.release(switchPort(nic.InterfaceGuid))
+		}
 	}
 	b := h.batch("undo the failed switch", switchAbout(spec.Name))
 	find[VMSwitch](b, wire.Call{Cmdlet: "Get-VMSwitch", Save: "orphan", Where: []wire.Condition{{Property: "Name", Equals: []string{spec.Name}}}})
@@ -441,7 +465,7 @@ func iovReasons(inv *Inventory, s *Switch) string {
 
 // iovNotes warns where a switch says IovEnabled and yet no VF can come from it: the flag only mirrors the request (facts.md 15).
 func iovNotes(inv *Inventory, s *Switch) []Note {
-	if len(s.Debts) > 0 {
+	if s.DeviceOwes {
 		return nil // what the switch says counts once the adapter has been restarted
 	}
 	switch {

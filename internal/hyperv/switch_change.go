@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/powershell/wire"
 )
@@ -16,13 +17,15 @@ func (h *Host) UpdateSwitch(ctx context.Context, id string, spec SwitchSpec) (*S
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
+	defer func() { unlock() }()
 	now, err := h.switchByID(inv, id)
 	if err != nil {
 		return nil, err
 	}
 	out, change, err := h.changeSwitch(ctx, op, inv, now, spec)
-	defer change.unlock()
+	epoch := h.currentEpoch()
+	change.unlock()
+	unlock()
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +34,7 @@ func (h *Host) UpdateSwitch(ctx context.Context, id string, spec SwitchSpec) (*S
 			if !owes(out.Debts, d.Location) {
 				continue
 			}
-			if err := h.payDevice(ctx, d, change.read.ledger); err != nil {
+			if _, err := h.payOwed(ctx, d, change.read, epoch, ownedBy(owners(out.Debts)...)); err != nil {
 				return out, err
 			}
 			if out, err = h.readSwitch(ctx, id); err != nil {
@@ -54,6 +57,7 @@ func (c *changedSwitch) unlock() {
 	for _, f := range c.unlocks {
 		f()
 	}
+	c.unlocks = nil
 }
 
 // changeSwitch makes the change in place. Callers hold the lock of the devices that the switch is to have.
@@ -76,6 +80,7 @@ func (h *Host) changeSwitch(ctx context.Context, op string, inv *Inventory, now 
 			change.devices = append(change.devices, d)
 		}
 	}
+	w.claimPorts(spec, nics, leavers(nics, inv.members(now)))
 	c := &switchChange{host: h, batch: h.batch(op, switchAbout(spec.Name)), records: w, before: inv, preserve: spec.PreserveHostIPConfig,
 		parts: []part{partHost, partNetAdapters, partSwitches, partConnections, partLedger}}
 	removed := spec.AllowManagementOS != nil && !*spec.AllowManagementOS && now.ManagementAdapter
@@ -96,6 +101,9 @@ func (h *Host) changeSwitch(ctx context.Context, op string, inv *Inventory, now 
 	changeMembers(b, spec, now)
 	if spec.LoadBalancingAlgorithm != "" && spec.LoadBalancingAlgorithm != now.LoadBalancingAlgorithm {
 		b.change(wire.Call{Cmdlet: "Set-VMSwitchTeam", Input: "switch", Parameters: map[string]any{"LoadBalancingAlgorithm": spec.LoadBalancingAlgorithm, "Confirm": false}})
+	}
+	if !c.away() {
+		w.addRemoves(b)
 	}
 	if change.read, err = c.run(ctx, func(undo *batch) { undoSwitchChange(undo, now.ID, spec, now, removed) }); err != nil {
 		return nil, change, err
@@ -126,6 +134,25 @@ func (inv *Inventory) members(s *Switch) []NetAdapter {
 		if nic, ok := inv.netAdapterByGUID(guid); ok {
 			out = append(out, *nic)
 		}
+	}
+	return out
+}
+
+// leavers are the net adapters of was that now lacks.
+func leavers(now, was []NetAdapter) []NetAdapter {
+	var out []NetAdapter
+	for _, nic := range was {
+		if !hasAdapter(now, nic.InterfaceGuid) {
+			out = append(out, nic)
+		}
+	}
+	return out
+}
+
+func owners(debts []Debt) []string {
+	var out []string
+	for _, d := range debts {
+		out = append(out, d.Owner)
 	}
 	return out
 }
@@ -194,15 +221,6 @@ func (h *Host) oweForMembers(inv *Inventory, w *ledgerWrites, spec SwitchSpec, n
 	return out
 }
 
-func hasDevice(list []*Device, location string) bool {
-	for _, d := range list {
-		if d.Location == location {
-			return true
-		}
-	}
-	return false
-}
-
 // without lists the names of a that b lacks, ignoring case.
 func without(a, b []string) []string {
 	var out []string
@@ -221,17 +239,19 @@ func without(a, b []string) []string {
 // DeleteSwitch removes the switch and pays the restart that its removal needs (facts.md 25). VM adapters that are
 // connected make it refuse, unless it may disconnect them; the ledger then remembers them for a switch of the same
 // name (facts.md 62). Host vNICs other than its own make it refuse in any case: they would go with the switch, with
-// their IP configuration (facts.md 16, 28). A switch that is gone already still pays what it owes. held says that the caller holds
-// the device's lock.
-func (h *Host) DeleteSwitch(ctx context.Context, id string, spec SwitchSpec, held bool) ([]Note, error) {
+// their IP configuration (facts.md 16, 28). A switch that is gone already still pays what it owes.
+func (h *Host) DeleteSwitch(ctx context.Context, id string, spec SwitchSpec) ([]Note, error) {
 	const op = "remove the switch"
+	arrived := h.locks.want(anyDevice)
+	defer arrived()
 	epoch := h.currentEpoch()
 	inv, now, err := h.switchToRemove(ctx, op, id, spec)
 	if err != nil {
 		return nil, err
 	}
 	if now == nil {
-		return nil, h.payOrphanDebts(ctx, inv, id, spec.RestartPolicy)
+		arrived()
+		return h.payOrphanDebts(ctx, inv, id, spec)
 	}
 	devices := map[string]*Device{}
 	for _, name := range now.NetAdapterNames {
@@ -239,18 +259,20 @@ func (h *Host) DeleteSwitch(ctx context.Context, id string, spec SwitchSpec, hel
 			devices[d.Location] = d
 		}
 	}
-	if !held {
-		for _, loc := range sorted(devices) {
-			unlock, err := h.lockDevice(ctx, devices[loc])
-			if err != nil {
-				return nil, err
-			}
-			defer unlock()
+	unlock := func() {}
+	defer func() { unlock() }()
+	for _, loc := range sorted(devices) {
+		free, err := h.lockDevice(ctx, devices[loc])
+		if err != nil {
+			return nil, err
 		}
-		if h.currentEpoch() != epoch { // something of ours changed the host, or paid the device's debts, while we waited
-			if inv, now, err = h.switchToRemove(ctx, op, id, spec); err != nil || now == nil {
-				return nil, err
-			}
+		held := unlock
+		unlock = sync.OnceFunc(func() { free(); held() })
+	}
+	arrived()
+	if h.currentEpoch() != epoch { // something of ours changed the host, or paid the device's debts, while we waited
+		if inv, now, err = h.switchToRemove(ctx, op, id, spec); err != nil || now == nil {
+			return nil, err
 		}
 	}
 	w := inv.ledger.writes()
@@ -275,6 +297,10 @@ func (h *Host) DeleteSwitch(ctx context.Context, id string, spec SwitchSpec, hel
 	find[VMSwitch](b, wire.Call{Cmdlet: "Get-VMSwitch", Parameters: map[string]any{"Id": []any{wire.GUID(id)}}, Save: "switch"})
 	b.change(wire.Call{Cmdlet: "Remove-VMSwitch", Input: "switch", Parameters: map[string]any{"Force": true, "Confirm": false}})
 	w.dropGone(inv, true)
+	for _, nic := range inv.members(now) {
+		w.release(switchPort(nic.InterfaceGuid))
+	}
+	w.dropGoneSwitches(inv)
 	w.dropGoneIntents(h, inv, true)
 	if !c.away() {
 		w.addRemoves(b)
@@ -293,17 +319,28 @@ func (h *Host) DeleteSwitch(ctx context.Context, id string, spec SwitchSpec, hel
 		return nil, h.undoDisconnect(ctx, now, inv.ledger, err)
 	}
 	unlockVMs()
-	if spec.RestartPolicy == RestartManual {
-		return []Note{{fmt.Sprintf("A restart stays owed for the removed switch %q", now.Name), "restart_policy is manual: disable and enable all ports of the device, or apply another change that restarts it."}}, nil
-	}
+	epoch = h.currentEpoch()
+	unlock()
+	return h.payRemoval(ctx, inv, devices, epoch, id, switchAbout(now.Name), spec)
+}
+
+// payRemoval pays what the removal of a switch owes, or all that is owed for its devices if nothing of ours is left on them.
+func (h *Host) payRemoval(ctx context.Context, inv *Inventory, devices map[string]*Device, epoch int, id, about string, spec SwitchSpec) ([]Note, error) {
+	var notes []Note
 	for _, loc := range sorted(devices) {
-		if d := devices[loc]; d.Profile.RebindAfterSwitch {
-			if err := h.payDevice(ctx, d, inv.ledger); err != nil {
-				return nil, err
+		d := devices[loc]
+		due := dueOnDelete(inv.ledger, d, spec.RestartPolicy, ownedBy(switchDeleteOwner(id)))
+		switch {
+		case due == nil || !inv.ledger.owes(d, due):
+		case spec.KeepOwedOnDelete && inv.owes(d, due):
+			notes = append(notes, staysOwed(about, d))
+		default:
+			if _, err := h.payOwed(ctx, d, inv, epoch, due); err != nil {
+				return notes, err
 			}
 		}
 	}
-	return nil, nil
+	return notes, nil
 }
 
 // undoRemoval connects the adapters of a switch that is still there; the removal itself is not taken back.
@@ -344,33 +381,18 @@ func (h *Host) OwedAfterRemoval(ctx context.Context, id string) ([]Debt, error) 
 }
 
 // payOrphanDebts pays what a removed switch still owes: its Delete was cut off before the restart.
-func (h *Host) payOrphanDebts(ctx context.Context, inv *Inventory, id, restartPolicy string) error {
-	if restartPolicy == RestartManual {
-		return nil
-	}
+func (h *Host) payOrphanDebts(ctx context.Context, inv *Inventory, id string, spec SwitchSpec) ([]Note, error) {
+	epoch := h.currentEpoch()
 	open, _ := inv.openDebts(func(d Debt) bool { return d.Owner == switchDeleteOwner(id) })
+	devices := map[string]*Device{}
 	for _, debt := range open {
 		for _, hw := range inv.Hardware {
-			if hw.location() != debt.TargetID {
-				continue
+			if d, ok := inv.device(hw.Name, ""); ok && hw.location() == debt.TargetID {
+				devices[d.Location] = d
 			}
-			d, ok := inv.device(hw.Name, "")
-			if !ok {
-				continue
-			}
-			unlock, err := h.lockDevice(ctx, d)
-			if err != nil {
-				return err
-			}
-			err = h.payDevice(ctx, d, inv.ledger)
-			unlock()
-			if err != nil {
-				return err
-			}
-			break
 		}
 	}
-	return nil
+	return h.payRemoval(ctx, inv, devices, epoch, id, "switch "+id, spec)
 }
 
 // refuseConnected lists what would lose its network with the switch.

@@ -1,7 +1,6 @@
 package hyperv
 
 import (
-	"context"
 	"fmt"
 	"strings"
 )
@@ -51,19 +50,11 @@ func (in intent) isSwitch(made string, s VMSwitch) bool {
 	return s.IovEnabled && (s.SwitchType == "External") == (len(s.NetAdapterInterfaceGuid) > 0)
 }
 
-// takeOverSwitch completes an orphan in place, if it was made from this same configuration and can be; else it
-// removes it. Both leave what is owed in the ledger.
-func (h *Host) takeOverSwitch(ctx context.Context, op string, spec SwitchSpec, in intent, inv *Inventory, orphan *Switch) (out *Switch, removed bool, err error) {
+// canTakeOver says that an orphan was made from this same configuration, and has become what it was to be: the rest is
+// then done in place.
+func canTakeOver(spec SwitchSpec, in intent, inv *Inventory, orphan *Switch) bool {
 	was, _, _ := inv.ledger.intent(in)
-	if was.MadeFrom == in.MadeFrom && len(orphan.NetAdapterNames) == len(spec.NetAdapterNames) {
-		out, change, err := h.changeSwitch(ctx, op, inv, orphan, spec)
-		change.unlock()
-		return out, false, err
-	}
-	again := spec
-	again.RestartPolicy = RestartManual // the switch that comes next owes the same restart
-	_, err = h.DeleteSwitch(ctx, orphan.ID, again, true)
-	return nil, true, err
+	return was.MadeFrom == in.MadeFrom && len(orphan.NetAdapterNames) == len(spec.NetAdapterNames)
 }
 
 // pendingJobs says that the host is reached through these net adapters, and that a job of a killed provider stands to be

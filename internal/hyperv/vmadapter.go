@@ -19,6 +19,7 @@ type VMAdapterSpec struct {
 	DeviceNaming           *bool
 	TeamMapping            *string // name of a physical net adapter
 	MinimumBandwidthWeight *int64
+	Restarts               RestartRules // auto: a running VM of Generation 1 is restarted where its adapters come or go
 }
 
 // onOff is Hyper-V's OnOffState.
@@ -31,58 +32,64 @@ func onOff(b bool) string {
 
 // CreateVMNetworkAdapter adds an adapter to a VM and gives it its settings. It ends with the adapter as it is
 // wanted, or with none: an adapter that could not be finished is removed again.
-func (h *Host) CreateVMNetworkAdapter(ctx context.Context, spec VMAdapterSpec) (*VMAdapter, error) {
+func (h *Host) CreateVMNetworkAdapter(ctx context.Context, spec VMAdapterSpec) (*VMAdapter, []Note, error) {
 	const op = "create the network adapter"
 	ref := AdapterRef{VMName: spec.VMName, AdapterName: spec.Name}
 	unlock, err := h.lockVM(ctx, spec.VMName)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer unlock()
-	inv, err := h.read(ctx, op, adapterAbout(ref), append(adapterParts(&spec, partVM("", spec.VMName)), partLedger)...)
+	inv, err := h.read(ctx, op, adapterAbout(ref), append(adapterParts(&spec, partVM("", spec.VMName)), partHost, partLedger)...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	vm, err := inv.findVM(h, op, ref)
 	if err != nil {
-		return nil, h.elaborate(ctx, ref, err)
+		return nil, nil, h.elaborate(ctx, ref, err)
 	}
 	orphan, err := h.orphanAdapter(inv, op, vm, spec)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	in := adapterIntent(vm, spec)
 	again := false
 	defer h.holdIntent(in, &err, &again)()
-	if orphan != nil {
-		var out *VMAdapter
-		if out, err = h.takeOverAdapter(ctx, op, spec, in, inv, orphan); err != nil || out != nil {
-			if err == nil {
-				h.made(in)
-			}
-			return out, err
-		}
+	if orphan != nil && h.isAsIntended(inv, op, spec, in, orphan) {
+		h.made(in)
+		return orphan, nil, nil
 	}
 	there := map[string]bool{}
 	for _, a := range inv.adaptersOfVM(vm) {
 		there[a.ID] = true
 	}
-	if err = h.checkHardwareChange(op, ref, vm); err != nil {
-		return nil, err
+	if err = h.checkHardwareChange(op, ref, vm, spec.Restarts); err != nil {
+		return nil, nil, err
 	}
 	c := &adapterChange{host: h, inv: inv, op: op, vm: vm, spec: &spec}
 	if err = c.prepare(nil); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	w := inv.ledger.writes()
 	w.intend(in)
-	out, err := c.create(ctx, in, w)
-	if err != nil {
-		err = c.undoCreate(ctx, out, there, in, err)
-		return out, err
+	var out *VMAdapter
+	var notes []Note
+	notes, err = h.whileOff(ctx, inv, vm, spec.Restarts, func(ctx context.Context) error {
+		var err error
+		if orphan != nil { // made from another configuration, or half: nothing hangs on it yet
+			if err = h.removeOrphan(ctx, orphan, in, inv); err != nil {
+				return err
+			}
+		}
+		if out, err = c.create(ctx, in, w); err != nil {
+			err = c.undoCreate(ctx, out, there, in, err)
+		}
+		return err
+	})
+	if err == nil {
+		h.made(in)
 	}
-	h.made(in)
-	return out, nil
+	return out, notes, err
 }
 
 // adapterParts are the parts that a change of an adapter looks at.
@@ -99,14 +106,14 @@ func adapterParts(spec *VMAdapterSpec, vm part) []part {
 
 // checkHardwareChange refuses what the state of the VM does not allow: adapters come to and go from a running
 // VM only in Generation 2, and a saved or paused one keeps its hardware (facts.md 61a).
-func (h *Host) checkHardwareChange(op string, ref AdapterRef, vm *VM) error {
+func (h *Host) checkHardwareChange(op string, ref AdapterRef, vm *VM, rules RestartRules) error {
 	switch {
-	case vm.State == "Off", vm.State == "Running" && vm.Generation >= 2:
+	case vm.State == "Off", vm.State == "Running" && vm.Generation >= 2, vm.State == "Running" && rules.Policy == RestartAuto:
 		return nil
 	case vm.State == "Running":
 		return &Error{Kind: Conflict, Op: op, Host: h.Name, Object: adapterAbout(ref), Attribute: "vm_name", Value: vm.Name,
 			Cause: "The VM is of Generation 1 and running: adapters are added to and removed from a running VM only in Generation 2 (facts.md 61a).",
-			Fix:   "Shut down the VM, then apply again."}
+			Fix:   `Shut down the VM, then apply again; or set restart_policy = "auto", by which it is restarted for that.`}
 	}
 	return &Error{Kind: Conflict, Op: op, Host: h.Name, Object: adapterAbout(ref), Attribute: "vm_name", Value: vm.Name,
 		Cause: fmt.Sprintf("The VM is %s: its hardware can be changed only while it is off, or running in Generation 2 (facts.md 61a).", strings.ToLower(vm.State)),
@@ -207,26 +214,26 @@ func (h *Host) removeAdapter(ctx context.Context, a *VMAdapter, w *ledgerWrites)
 }
 
 // DeleteVMNetworkAdapter removes the adapter, and only that. One that is gone, or whose VM is, is a success.
-func (h *Host) DeleteVMNetworkAdapter(ctx context.Context, ref AdapterRef) error {
+func (h *Host) DeleteVMNetworkAdapter(ctx context.Context, ref AdapterRef, rules RestartRules) ([]Note, error) {
 	const op = "remove the network adapter"
 	unlock, err := h.lockVM(ctx, ref.VMName)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer unlock()
-	inv, err := h.read(ctx, op, adapterAbout(ref), partLedger, partVM(ref.VMID, ref.VMName))
+	inv, err := h.read(ctx, op, adapterAbout(ref), partHost, partLedger, partVM(ref.VMID, ref.VMName))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	a, err := inv.findAdapter(h, op, ref)
 	if IsNotFound(err) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := h.checkHardwareChange(op, ref, &a.VM); err != nil {
-		return err
+	if err := h.checkHardwareChange(op, ref, &a.VM, rules); err != nil {
+		return nil, err
 	}
 	w := inv.ledger.writes()
 	w.dropObject(adapterObject(a))
@@ -235,5 +242,6 @@ func (h *Host) DeleteVMNetworkAdapter(ctx context.Context, ref AdapterRef) error
 	w.dropIntent(intent{Kind: kindAdapter, VMID: a.VM.ID, Name: a.Name})
 	w.dropGone(inv, false)
 	w.dropGoneIntents(h, inv, false)
-	return refineState(h.removeAdapter(ctx, a, w), &a.VM, "an adapter is removed while the VM is off, or running in Generation 2 (facts.md 61a).")
+	notes, err := h.whileOff(ctx, inv, &a.VM, rules, func(ctx context.Context) error { return h.removeAdapter(ctx, a, w) })
+	return notes, refineState(err, &a.VM, "an adapter is removed while the VM is off, or running in Generation 2 (facts.md 61a).")
 }

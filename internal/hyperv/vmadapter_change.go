@@ -270,7 +270,7 @@ func (h *Host) UpdateVMNetworkAdapter(ctx context.Context, ref AdapterRef, spec,
 		return nil, nil, err
 	}
 	defer unlock()
-	parts := append(adapterParts(&spec, partVM(ref.VMID, ref.VMName)), partLedger)
+	parts := append(adapterParts(&spec, partVM(ref.VMID, ref.VMName)), partHost, partLedger)
 	inv, err := h.read(ctx, op, adapterAbout(ref), parts...)
 	if err != nil {
 		return nil, nil, err
@@ -287,7 +287,12 @@ func (h *Host) UpdateVMNetworkAdapter(ctx context.Context, ref AdapterRef, spec,
 		return nil, nil, err
 	}
 	c.reset(&old, now, ours)
-	if c.nothing() {
+	started, notes, err := h.startStopped(ctx, inv, &now.VM, spec.Restarts)
+	c.notes = append(c.notes, notes...)
+	if err != nil {
+		return nil, c.notes, err
+	}
+	if c.nothing() && !started {
 		return now, c.notes, nil
 	}
 	w := inv.ledger.writes()

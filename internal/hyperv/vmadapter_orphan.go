@@ -9,7 +9,7 @@ import (
 // adapterIntent is what is written down ahead of an Add-VMNetworkAdapter.
 func adapterIntent(vm *VM, spec VMAdapterSpec) intent {
 	in := intent{Kind: kindAdapter, Name: spec.Name, VMID: strings.ToLower(vm.ID)}
-	spec.VMName, spec.Name = strings.ToLower(vm.ID), strings.ToLower(spec.Name)
+	spec.VMName, spec.Name, spec.Restarts = strings.ToLower(vm.ID), strings.ToLower(spec.Name), RestartRules{}
 	in.MadeFrom = madeFrom(spec)
 	return in
 }
@@ -40,33 +40,23 @@ func (h *Host) orphanAdapter(inv *Inventory, op string, vm *VM, spec VMAdapterSp
 	return nil, nil
 }
 
-// takeOverAdapter gives the orphan as it is, if it was made from this same configuration and is as that says. Else it
-// removes it, and gives none: nothing hangs on an adapter whose id nobody knows.
-func (h *Host) takeOverAdapter(ctx context.Context, op string, spec VMAdapterSpec, in intent, inv *Inventory, orphan *VMAdapter) (*VMAdapter, error) {
+// isAsIntended says that the orphan was made from this same configuration and is as that says: it is then taken over as
+// it is. Any other is removed and made again.
+func (h *Host) isAsIntended(inv *Inventory, op string, spec VMAdapterSpec, in intent, orphan *VMAdapter) bool {
 	c := &adapterChange{host: h, inv: inv, op: op, vm: &orphan.VM, spec: &spec}
-	if err := c.prepare(orphan); err != nil {
-		return nil, err
-	}
-	if was, _, _ := inv.ledger.intent(in); was.MadeFrom == in.MadeFrom && c.nothing() {
-		return orphan, c.verify(orphan)
-	}
-	if err := h.checkHardwareChange(op, orphan.ByID(), &orphan.VM); err != nil {
-		return nil, err
-	}
+	was, _, _ := inv.ledger.intent(in)
+	return was.MadeFrom == in.MadeFrom && c.prepare(orphan) == nil && c.nothing() && c.verify(orphan) == nil
+}
+
+// removeOrphan removes the adapter and what the ledger knows of it. Nothing hangs on an adapter whose id nobody has.
+func (h *Host) removeOrphan(ctx context.Context, orphan *VMAdapter, in intent, inv *Inventory) error {
 	w := inv.ledger.writes()
 	w.dropObject(adapterObject(orphan))
 	w.dropObject(guestObjectOf(orphan.VM.ID, orphan.GUID))
 	w.dropIntent(in)
 	if err := h.removeAdapter(ctx, orphan, w); err != nil {
-		return nil, err
+		return err
 	}
 	w.apply()
-	var left []VMNetworkAdapter
-	for _, a := range inv.Adapters {
-		if a.ID != orphan.ID {
-			left = append(left, a)
-		}
-	}
-	inv.Adapters = left
-	return nil, nil
+	return nil
 }

@@ -63,6 +63,7 @@ type VMAdapter struct {
 	SwitchVFsInUse       int64
 	MembersOfTheSwitch   []string // InterfaceGuids
 	RdmaWeightCmdletHere bool
+	Debts                []Debt // restarts that the VM owes
 }
 
 // VlanMoved says that the VLAN is set through isolation, where Get-VMNetworkAdapterVlan does not show it (facts.md 60).
@@ -71,6 +72,9 @@ func (a *VMAdapter) VlanMoved() bool { return strings.EqualFold(a.IsolationMode,
 // describeAdapter joins an adapter with its settings in the inventory.
 func (inv *Inventory) describeAdapter(vm *VM, a *VMNetworkAdapter) *VMAdapter {
 	out := &VMAdapter{VMNetworkAdapter: *a, VM: *vm, GUID: adapterGUID(a.ID), RdmaWeightCmdletHere: inv.HasRdmaWeight}
+	if inv.ledger != nil {
+		out.Debts, _ = inv.openDebts(func(d Debt) bool { return d.Kind == RestartVM && sameGUID(d.TargetID, vm.ID) })
+	}
 	same := func(id string) bool { return strings.EqualFold(id, a.ID) }
 	for _, r := range inv.RdmaSettings {
 		if same(r.AdapterID) {

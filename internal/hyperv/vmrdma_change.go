@@ -20,7 +20,7 @@ type rdmaChange struct {
 	object string
 	want   rdmaValues
 	w      *ledgerWrites
-	policy string
+	rules  RestartRules
 	notes  []Note
 	// written are the ledger's records that this change adds
 	written []string
@@ -29,7 +29,7 @@ type rdmaChange struct {
 // ApplyAdapterRdma makes the adapter hold the spec and puts back what an earlier spec managed and this one leaves
 // out. old is what was managed before, nil on create. configured says how the configuration names the adapter.
 // It ends with the change made, or with everything as it was.
-func (h *Host) ApplyAdapterRdma(ctx context.Context, ref, configured AdapterRef, spec AdapterRdmaSpec, old *AdapterRdmaSpec, policy string) (*VMAdapter, []Note, error) {
+func (h *Host) ApplyAdapterRdma(ctx context.Context, ref, configured AdapterRef, spec AdapterRdmaSpec, old *AdapterRdmaSpec, rules RestartRules) (*VMAdapter, []Note, error) {
 	const op = "change the RDMA settings of the network adapter"
 	unlock, err := h.lockVM(ctx, ref.VMName)
 	if err != nil {
@@ -58,7 +58,7 @@ func (h *Host) ApplyAdapterRdma(ctx context.Context, ref, configured AdapterRef,
 			return nil, nil, err
 		}
 	}
-	c := &rdmaChange{host: h, op: op, inv: inv, now: now, object: object, w: inv.ledger.writes(), policy: policy}
+	c := &rdmaChange{host: h, op: op, inv: inv, now: now, object: object, w: inv.ledger.writes(), rules: rules}
 	c.prepare(spec.managed(), old)
 	c.remember(spec.managed())
 	c.w.claim(object, claimant)
@@ -144,31 +144,43 @@ func defaultRdmaValue(setting string) string {
 // the VM is shut down, changed and started again.
 func (c *rdmaChange) run(ctx context.Context) (*VMAdapter, error) {
 	out, err := c.batch(ctx, c.now)
+	if err == nil {
+		return c.startAgain(ctx, out)
+	}
 	if !invalidState(err) || c.now.VM.State == "Off" {
 		return out, err
 	}
-	if c.policy == RestartManual {
+	if c.rules.Policy == RestartManual {
 		return out, c.refused(err, `With restart_policy = "manual" the VM is never restarted: shut it down, apply, and start it again; or set restart_policy = "auto".`)
 	}
 	if c.now.VM.State != "Running" {
 		return out, c.refused(err, "Resume or shut down the VM, then apply again: only a running VM can be restarted.")
 	}
-	vm := c.now.VM
-	if err := c.host.stopVM(ctx, &vm); err != nil {
-		return out, err
-	}
-	read, err := c.reread(ctx)
-	if err == nil {
-		out, err = c.batch(ctx, read)
-	}
-	if started := c.host.startVM(context.WithoutCancel(ctx), &vm); started != nil {
-		return out, errors.Join(err, started)
-	}
+	r := &vmRestart{host: c.host, vm: c.now.VM, options: c.rules.VM.withDefaults(), ledger: c.inv.ledger, now: c.inv.Now(),
+		reason: "Hyper-V refused a change of its network adapter while it was running"}
+	err = r.run(ctx, func(ctx context.Context) error {
+		read, err := c.reread(ctx)
+		if err == nil {
+			out, err = c.batch(ctx, read)
+		}
+		return err
+	})
+	c.notes = append(c.notes, r.notes...)
 	if err != nil {
 		return out, err
 	}
-	c.notes = append(c.notes, Note{fmt.Sprintf("The VM %q was restarted", vm.Name),
+	c.notes = append(c.notes, Note{fmt.Sprintf("The VM %q was restarted", r.vm.Name),
 		"Hyper-V refused the change of its network adapter while it was running (facts.md 45)."})
+	return c.reread(ctx)
+}
+
+// startAgain starts a VM that an earlier run shut down and never started again.
+func (c *rdmaChange) startAgain(ctx context.Context, out *VMAdapter) (*VMAdapter, error) {
+	started, notes, err := c.host.startStopped(ctx, c.inv, &c.now.VM, c.rules)
+	c.notes = append(c.notes, notes...)
+	if err != nil || !started {
+		return out, err
+	}
 	return c.reread(ctx)
 }
 
@@ -316,7 +328,7 @@ func whyNoVF(a *VMAdapter) string {
 
 // RestoreAdapterRdma puts back what the adapter held before the resource and gives up the claim. An adapter or VM
 // that is gone needs nothing but a clean ledger. What an import found has no before: it stays as it is.
-func (h *Host) RestoreAdapterRdma(ctx context.Context, ref AdapterRef, managed AdapterRdmaSpec, policy string) ([]Note, error) {
+func (h *Host) RestoreAdapterRdma(ctx context.Context, ref AdapterRef, managed AdapterRdmaSpec, rules RestartRules) ([]Note, error) {
 	const op = "restore the RDMA settings of the network adapter"
 	unlock, err := h.lockVM(ctx, ref.VMName)
 	if err != nil {
@@ -336,7 +348,7 @@ func (h *Host) RestoreAdapterRdma(ctx context.Context, ref AdapterRef, managed A
 	if err != nil {
 		return nil, err
 	}
-	c := &rdmaChange{host: h, op: op, inv: inv, now: now, object: object, w: inv.ledger.writes(), policy: policy}
+	c := &rdmaChange{host: h, op: op, inv: inv, now: now, object: object, w: inv.ledger.writes(), rules: rules}
 	c.prepare(nil, &managed)
 	c.w.release(object)
 	if _, err := c.run(ctx); err != nil {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/powershell/wire"
 )
@@ -61,6 +62,13 @@ func (e *StartError) Error() string {
 	return fmt.Sprintf("PowerShell did not start on the host: %v; it said: %s", e.Err, e.Stderr)
 }
 func (e *StartError) Unwrap() error { return e.Err }
+
+// Constrained says whether PowerShell did not let the script run because it is in constrained language mode, as an
+// application control policy makes it. The ids of its errors end so in every language, and are printed
+// with line breaks where a line is full.
+func (e *StartError) Constrained() bool {
+	return strings.Contains(strings.Join(strings.Fields(e.Stderr), ""), "ConstrainedLanguage")
+}
 
 // ErrClosed is the error of a Pool or Runner that was closed.
 var ErrClosed = errors.New("closed")

@@ -205,17 +205,19 @@ func failed(calls []Call, failure wire.CommandError) []wire.Result {
 func guestError(err error) wire.CommandError {
 	e := wire.CommandError{ID: wire.ErrorGuestConnection, Category: "OpenError", Message: err.Error(), Session: true, Cause: err}
 	var (
-		lost   *LostError
-		runner *RunnerError
-		auth   *winrm.AuthError
+		lost    *LostError
+		runner  *RunnerError
+		auth    *winrm.AuthError
+		network *winrm.NetError
 	)
 	switch {
 	case errors.As(err, &runner):
 		e.ID, e.Category, e.Started = wire.ErrorGuestAnswer, "InvalidData", true
 	case errors.As(err, &auth), winrm.IsFault(err, winrm.CodeAccessDenied):
 		e.ID, e.Category = wire.ErrorGuestRefused, "PermissionDenied"
-	case errors.As(err, &lost) && lost.Started: // else nothing ran there, and the guest just does not answer
-		e.ID, e.Category, e.Started = wire.ErrorGuestLost, "ConnectionError", true
+	case errors.As(err, &lost) && !lost.Started && errors.As(err, &network): // a kept process that is out of reach
+	case errors.As(err, &lost):
+		e.ID, e.Category, e.Started = wire.ErrorGuestLost, "ConnectionError", lost.Started
 	}
 	return e
 }

@@ -125,7 +125,7 @@ func TestRouter(t *testing.T) {
 		{name: "lost", fails: func() error { return &LostError{Err: errors.New("gone"), Started: true} },
 			calls: []Call{inNamed("own", vm, call("Set-B", nil)), call("Set-C", nil)}, log: []string{"guest: Set-B"}, want: []string{"GuestSessionLost session started"}},
 		{name: "lost before", fails: func() error { return &LostError{Err: errors.New("gone")} },
-			calls: []Call{inNamed("own", vm, call("Set-B", nil))}, log: []string{"guest: Set-B"}, want: []string{"GuestConnectionFailed session"}},
+			calls: []Call{inNamed("own", vm, call("Set-B", nil))}, log: []string{"guest: Set-B"}, want: []string{"GuestSessionLost session"}},
 		{name: "nonsense", fails: func() error { return badReply("nothing") },
 			calls: []Call{inNamed("own", vm, call("Set-B", nil))}, log: []string{"guest: Set-B"}, want: []string{"RunnerGuestAnswer session started"}},
 		{name: "the host is lost before it began, behind a change in the guest", hostFails: func() error { return &LostError{Err: errors.New("gone")} },

@@ -95,6 +95,9 @@ func newRunner(ctx context.Context, p process, log logFunc) (*Runner, error) {
 func (r *Runner) start(ctx context.Context) error {
 	for _, lines := range scriptInput(r.p.MaxLine()) {
 		if err := r.p.Send(ctx, []byte(lines)); err != nil {
+			if fault := (*winrm.Fault)(nil); errors.As(err, &fault) {
+				r.lastWords(ctx)
+			}
 			return err
 		}
 	}
@@ -113,6 +116,17 @@ func (r *Runner) start(ctx context.Context) error {
 			if err := r.p.Send(ctx, []byte("H\n")); err != nil {
 				return err
 			}
+		}
+	}
+}
+
+// lastWords takes in why a process ended that takes no more input.
+func (r *Runner) lastWords(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, closeTime)
+	defer cancel()
+	for {
+		if _, err := r.receive(ctx); err != nil {
+			return
 		}
 	}
 }

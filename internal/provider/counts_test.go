@@ -6,9 +6,7 @@ import "testing"
 // most, on a warm session, restarts and waiting apart.
 func TestCountsOfHostResources(t *testing.T) {
 	const most = 4
-	l := startLab(t, "mellanox-cx3pro")
-	h := l.harness("hv1")
-	warm := func(t *testing.T) { // opens the session
+	warm := func(t *testing.T, h *harness) { // opens the session
 		if _, d := h.data("hyperv_rdma_host", object{"host": "hv1"}); len(d.errors()) > 0 {
 			t.Fatal(d)
 		}
@@ -18,14 +16,16 @@ func TestCountsOfHostResources(t *testing.T) {
 		create, changed object
 	}{
 		"settings, restart by hand": {nicType,
-			object{"host": "hv1", "net_adapter_names": list{"MyRDMANIC"}, "sriov": true, "guest_rdma_registry": object{"value": 1}, "restart_policy": "manual"},
-			object{"host": "hv1", "net_adapter_names": list{"MyRDMANIC"}, "sriov": false, "restart_policy": "manual"}},
+			object{"host": "hv1", "net_adapter_names": list{"MyRDMANIC"}, "sriov": true, "guest_rdma_registry": object{"value": 1}, "restart_policy": "manual", "restart_on_destroy": false},
+			object{"host": "hv1", "net_adapter_names": list{"MyRDMANIC"}, "sriov": false, "restart_policy": "manual", "restart_on_destroy": false}},
 		"switch": {switchType,
 			object{"host": "hv1", "name": "S", "net_adapter_names": list{"MyRDMANIC"}, "allow_management_os": false, "notes": "a"},
 			object{"host": "hv1", "name": "T", "net_adapter_names": list{"MyRDMANIC"}, "allow_management_os": false, "notes": "b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			warm(t)
+			l := startLab(t, "mellanox-cx3pro") // a lab of its own: what one leaves owed the other would pay
+			h := l.harness("hv1")
+			warm(t, h)
 			i := h.resource(x.typ)
 			steps := []struct {
 				what string

@@ -84,7 +84,8 @@ func transportAdvice(err error) (cause, fix string) {
 	case errors.As(err, &config):
 		return "The provider's configuration of this host cannot work.", "Correct it in hosts of the provider."
 	case winrm.IsFault(err, winrm.CodeAccessDenied):
-		return "The user may not use Windows Remote Management.", "Use a member of the host's Administrators group; for a local user, check LocalAccountTokenFilterPolicy."
+		return "The user was let in and may not use Windows Remote Management: he is no administrator there and no Remote Management User.",
+			"On the host: Add-LocalGroupMember -SID S-1-5-32-544 -Member 'DOMAIN\\name' (Administrators; S-1-5-32-580, Remote Management Users, is enough to connect, not to manage). Of local users only the built-in Administrator is one over the network, unless LocalAccountTokenFilterPolicy is 1."
 	case winrm.IsFault(err, winrm.CodeMaxShells, winrm.CodeMaxOperations):
 		return "The user has too many shells open on the host, of this or of other programs.", "Wait until they time out, lower max_sessions, or raise MaxShellsPerUser on the host."
 	case errors.As(err, &page):

@@ -25,6 +25,7 @@ type guestRdmaEnablementModel struct {
 	Timeouts      timeouts.Value `tfsdk:"timeouts"`
 	adapterRefModel
 	restartModel
+	vmRestartModel
 }
 
 type guestRdmaActual struct {
@@ -59,9 +60,9 @@ const (
 )
 
 // spec is how RDMA in the guest shall be.
-func (m *guestRdmaEnablementModel) spec() hyperv.GuestRdmaSpec {
+func (m *guestRdmaEnablementModel) spec(ctx context.Context, diags *diag.Diagnostics) hyperv.GuestRdmaSpec {
 	return hyperv.GuestRdmaSpec{Credential: m.Credential.ValueString(), Enabled: m.Enabled.ValueBool(), Require: m.Verification.ValueString() != verifyWarn,
-		Recovery: setTexts(m.Recovery), RestartPolicy: m.RestartPolicy.ValueString()}
+		Recovery: setTexts(m.Recovery), Restarts: m.rules(ctx, m.RestartPolicy, diags)}
 }
 
 func setTexts(s types.Set) []string {

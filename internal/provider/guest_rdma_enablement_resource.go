@@ -79,6 +79,7 @@ func (r *guestRdmaEnablementResource) Schema(ctx context.Context, _ resource.Sch
 	}
 	addAdapterRefAttributes(attributes)
 	addRestartAttributes(attributes)
+	attributes["vm_restart"] = vmRestartAttribute()
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "RDMA inside a guest, by PowerShell Direct from the host: turned on on the Hyper-V adapter and on its virtual function, then verified stage by stage until SMB says RDMA capable. " +
 			"Needs a virtual function (`hyperv_vm_network_adapter_rdma`), the vendor's VF driver in the guest, and a guest credential. Destroy puts back what the guest held before.",
@@ -91,7 +92,7 @@ func (m *guestRdmaEnablementModel) recoveryRestarts() []hyperv.Restart {
 	kinds := map[string]hyperv.Restart{
 		hyperv.RecoverGuestRdma:  {Kind: hyperv.RestartGuestRdma, Target: m.VMName.ValueString(), Reason: "recovery step 1 (B12): RDMA off and on on both guest adapters"},
 		hyperv.RecoverNetAdapter: {Kind: hyperv.RestartNetAdapter, Target: "the device of VM " + m.VMName.ValueString() + "'s switch", Reason: "recovery step 2 (B13): all ports of the host's device off and on"},
-		hyperv.RecoverVM:         {Kind: hyperv.RestartVM, Target: m.VMName.ValueString(), Reason: "recovery step 3: restart of the VM"},
+		hyperv.RecoverVM:         {Kind: hyperv.RestartVM, Target: m.VMName.ValueString(), Reason: "recovery step 3: restart of the VM" + m.turnsOff()},
 	}
 	var out []hyperv.Restart
 	for _, step := range hyperv.RecoverySteps() {
@@ -140,7 +141,7 @@ func (r *guestRdmaEnablementResource) Create(ctx context.Context, req resource.C
 	}
 	ctx, cancel := within(ctx, m.Timeouts.Create, 10*time.Minute, &resp.Diagnostics)
 	defer cancel()
-	g, err := h.ApplyGuestRdma(ctx, m.configured(), m.configured(), m.spec(), true)
+	g, err := h.ApplyGuestRdma(ctx, m.configured(), m.configured(), m.spec(ctx, &resp.Diagnostics), true)
 	if err != nil {
 		addError(&resp.Diagnostics, failed{"create", m.thing("guest RDMA"), h.Name}, err)
 		return
@@ -154,7 +155,7 @@ func (m *guestRdmaEnablementModel) store(ctx context.Context, host string, g *hy
 	name := m.VMName
 	m.fill(ctx, host, g, g.Steps, diags)
 	m.VMName = name
-	m.restartModel = m.applied(ctx, nil, diags)
+	m.restartModel = m.applied(ctx, g.Adapter.Debts, diags)
 	addNotes(diags, g.Notes)
 }
 
@@ -186,7 +187,7 @@ func (r *guestRdmaEnablementResource) Read(ctx context.Context, req resource.Rea
 	m.drift(g)
 	m.fill(ctx, h.Name, g, m.stepsOf(), &resp.Diagnostics)
 	rememberVMName(ctx, was, m.VMName, req, resp)
-	m.restartModel = m.read(ctx, nil, &resp.Diagnostics)
+	m.restartModel = m.read(ctx, g.Adapter.Debts, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
@@ -200,7 +201,7 @@ func (r *guestRdmaEnablementResource) Update(ctx context.Context, req resource.U
 	}
 	ctx, cancel := within(ctx, m.Timeouts.Update, 10*time.Minute, &resp.Diagnostics)
 	defer cancel()
-	g, err := h.ApplyGuestRdma(ctx, state.found(), m.configured(), m.spec(), false)
+	g, err := h.ApplyGuestRdma(ctx, state.found(), m.configured(), m.spec(ctx, &resp.Diagnostics), false)
 	if err != nil {
 		addError(&resp.Diagnostics, failed{"update", state.thing("guest RDMA"), h.Name}, err)
 		return
@@ -240,10 +241,10 @@ func (r *guestRdmaEnablementResource) ImportState(ctx context.Context, req resou
 		addError(&resp.Diagnostics, failed{"import", "guest RDMA of VM " + a.VM.Name, h.Name}, err)
 		return
 	}
-	m := guestRdmaEnablementModel{Host: types.StringValue(h.Name), Timeouts: noTimeouts("create", "read", "update", "delete")}
+	m := guestRdmaEnablementModel{Host: types.StringValue(h.Name), Timeouts: noTimeouts("create", "read", "update", "delete"), vmRestartModel: vmRestartNull()}
 	m.imported(ctx, a, &resp.Diagnostics)
 	m.Enabled = types.BoolValue(g.Enabled())
 	m.fill(ctx, h.Name, g, nil, &resp.Diagnostics)
-	m.restartModel = m.read(ctx, nil, &resp.Diagnostics)
+	m.restartModel = m.read(ctx, g.Adapter.Debts, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }

@@ -27,6 +27,8 @@ type iovSwitchModel struct {
 	PreserveHostIPConfig   types.Bool       `tfsdk:"preserve_host_ip_config"`
 	DisconnectAdapters     types.Bool       `tfsdk:"disconnect_adapters"`
 	Profile                types.String     `tfsdk:"profile"`
+	RestartOnDestroy       types.Bool       `tfsdk:"restart_on_destroy"`
+	RestartTrigger         types.String     `tfsdk:"restart_trigger"`
 	SwitchID               types.String     `tfsdk:"switch_id"`
 	Actual                 types.Object     `tfsdk:"actual"`
 	Timeouts               timeouts.Value   `tfsdk:"timeouts"`
@@ -85,6 +87,7 @@ func (m *iovSwitchModel) spec(ctx context.Context, diags *diag.Diagnostics) hype
 		RestartPolicy:          m.RestartPolicy.ValueString(),
 		PreserveHostIPConfig:   m.PreserveHostIPConfig.ValueBool(),
 		DisconnectAdapters:     m.DisconnectAdapters.ValueBool(),
+		KeepOwedOnDelete:       !m.RestartOnDestroy.IsNull() && !m.RestartOnDestroy.ValueBool(),
 	}
 }
 

@@ -64,7 +64,8 @@ func (r *iovSwitchResource) Schema(ctx context.Context, _ resource.SchemaRequest
 			PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()}},
 		"notes": schema.StringAttribute{Optional: true, MarkdownDescription: "Notes of the switch. Changed in place. Left out: not managed."},
 		"require_iov_support": schema.BoolAttribute{Optional: true,
-			MarkdownDescription: "Whether it is an error, and the new switch is removed again, if Windows says that SR-IOV does not work (BIOS, IOMMU, adapter). Default: a warning."},
+			MarkdownDescription: "Whether it is an error, and the new switch is removed again, if Windows says that SR-IOV does not work (BIOS, IOMMU, adapter). Default: a warning. " +
+				"While a restart of the net adapters is owed, what Windows says does not count: with `restart_policy = \"manual\"` the check is made by the `hyperv_net_adapter_restart` that pays it, whose error it then is; the switch stays."},
 		"preserve_host_ip_config": schema.BoolAttribute{Optional: true,
 			MarkdownDescription: "Whether the host's static IP addresses, default gateways and DNS servers are given to the adapter that takes over when the switch is made on, or removed from, the net adapter that the host is reached by. " +
 				"Windows sometimes loses them (facts.md 29). Default: false; a loss is then an error that says what was lost, and a switch that was made is removed again. See `rollback_after` of the provider."},
@@ -73,8 +74,10 @@ func (r *iovSwitchResource) Schema(ctx context.Context, _ resource.SchemaRequest
 				"With true they are disconnected, whoever made them, and the next `hyperv_iov_switch` of the same name on the host connects them again, with their VLAN and other settings as they were (facts.md 62): so a switch is replaced under its adapters in one apply. " +
 				"An adapter that is connected elsewhere meanwhile is left alone. What counts is the value of the last apply. " +
 				"Virtual adapters of the host other than the switch's own make the removal an error in any case: they would be lost (facts.md 16)."},
-		"profile":   profileAttribute(),
-		"switch_id": schema.StringAttribute{Computed: true, MarkdownDescription: "GUID of the switch.", PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}},
+		"profile":            profileAttribute(),
+		"restart_on_destroy": restartOnDestroyAttribute(),
+		"restart_trigger":    restartTriggerAttribute(),
+		"switch_id":          schema.StringAttribute{Computed: true, MarkdownDescription: "GUID of the switch.", PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}},
 		"actual": schema.SingleNestedAttribute{Computed: true, MarkdownDescription: "What Windows says of the switch.",
 			Attributes: map[string]schema.Attribute{
 				"switch_type":                  schema.StringAttribute{Computed: true, MarkdownDescription: "`External`."},
@@ -137,8 +140,9 @@ func (r *iovSwitchResource) ModifyPlan(ctx context.Context, req resource.ModifyP
 	if req.Plan.Raw.IsNull() {
 		warnDisconnect(ctx, resp, state, state, "Destroying")
 		if rebindsAfterSwitch(state.Profile) {
-			warnDestroy(resp, switchThing(state.Name), state.RestartPolicy, []hyperv.Restart{{Kind: hyperv.RestartNetAdapter, Target: joinNames(state.NetAdapterNames), Condition: hyperv.Always,
-				Reason: "the switch is removed: all ports of the device must be disabled and enabled (facts.md 25)"}})
+			warnDestroyPart(resp, switchThing(state.Name), state.RestartPolicy, state.RestartOnDestroy, hyperv.Restart{Kind: hyperv.RestartNetAdapter, Target: joinNames(state.NetAdapterNames), Condition: hyperv.Always,
+				Reason: "the switch is removed: all ports of the device must be disabled and enabled (facts.md 25)"},
+				r.interrupted(state.Host, state.NetAdapterNames))
 		}
 		return
 	}
@@ -151,12 +155,13 @@ func (r *iovSwitchResource) ModifyPlan(ctx context.Context, req resource.ModifyP
 		warnDisconnect(ctx, resp, state, plan, "Replacing")
 	}
 	defer replaceGone(ctx, req, resp, state)
-	planRestarts(ctx, req, resp, switchThing(plan.Name), func() restartNeeds {
-		n := restartNeeds{Attribute: path.Root("net_adapter_names")}
+	planRestarts(ctx, req, resp, switchThing(plan.Name), func() (n restartNeeds) {
+		n = restartNeeds{Attribute: path.Root("net_adapter_names")}
 		made := req.State.Raw.IsNull() || len(resp.RequiresReplace) > 0
 		if !made && plan.NetAdapterNames.Equal(state.NetAdapterNames) {
-			return restartNeeds{Attribute: n.Attribute}
+			return n
 		}
+		defer func() { planRestartTrigger(ctx, resp, n) }()
 		switch {
 		case plan.Profile.IsUnknown():
 			n.Unknown = append(n.Unknown, path.Root("profile"))
@@ -167,7 +172,7 @@ func (r *iovSwitchResource) ModifyPlan(ctx context.Context, req resource.ModifyP
 				Reason: "a switch is made on the device: all its ports must be disabled and enabled (facts.md 25)"}}
 		}
 		return n
-	})
+	}, r.interrupted(plan.Host, plan.NetAdapterNames))
 }
 
 func (r *iovSwitchResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
@@ -180,6 +185,7 @@ func (r *iovSwitchResource) Create(ctx context.Context, req resource.CreateReque
 	ctx, cancel := within(ctx, m.Timeouts.Create, 10*time.Minute, &resp.Diagnostics)
 	defer cancel()
 	s, err := h.CreateSwitch(ctx, m.spec(ctx, &resp.Diagnostics))
+	m.RestartTrigger = newRestartTrigger(m.RestartTrigger)
 	if s != nil {
 		m.fill(ctx, h.Name, s, &resp.Diagnostics)
 		m.restartModel = m.applied(ctx, s.Debts, &resp.Diagnostics)
@@ -212,6 +218,7 @@ func (r *iovSwitchResource) Read(ctx context.Context, req resource.ReadRequest, 
 		addError(&resp.Diagnostics, failed{"read", switchThing(m.Name), h.Name}, err)
 		return
 	}
+	m.RestartTrigger = keptRestartTrigger(m.RestartTrigger)
 	m.drift(ctx, s, &resp.Diagnostics)
 	m.fill(ctx, h.Name, s, &resp.Diagnostics)
 	m.restartModel = m.read(ctx, s.Debts, &resp.Diagnostics)
@@ -251,6 +258,7 @@ func (r *iovSwitchResource) Update(ctx context.Context, req resource.UpdateReque
 		addError(&resp.Diagnostics, failed{"update", switchThing(m.Name), h.Name}, err)
 		return
 	}
+	m.RestartTrigger = newRestartTrigger(m.RestartTrigger)
 	m.fill(ctx, h.Name, s, &resp.Diagnostics)
 	m.restartModel = m.applied(ctx, s.Debts, &resp.Diagnostics)
 	addNotes(&resp.Diagnostics, s.Notes)
@@ -266,7 +274,7 @@ func (r *iovSwitchResource) Delete(ctx context.Context, req resource.DeleteReque
 	}
 	ctx, cancel := within(ctx, m.Timeouts.Delete, 10*time.Minute, &resp.Diagnostics)
 	defer cancel()
-	notes, err := h.DeleteSwitch(ctx, m.SwitchID.ValueString(), m.spec(ctx, &resp.Diagnostics), false)
+	notes, err := h.DeleteSwitch(ctx, m.SwitchID.ValueString(), m.spec(ctx, &resp.Diagnostics))
 	if err != nil {
 		addError(&resp.Diagnostics, failed{"delete", switchThing(m.Name), h.Name}, err)
 		return
@@ -294,7 +302,7 @@ func (r *iovSwitchResource) ImportState(ctx context.Context, req resource.Import
 			"Host: %s\nThe switch is of type %s with IovEnabled %t. hyperv_iov_switch manages external switches with SR-IOV; SR-IOV cannot be turned on later (facts.md 8). Remove the switch and let Terraform make it, or leave it to another tool.", h.Name, s.SwitchType, s.IovEnabled))
 		return
 	}
-	m := iovSwitchModel{Host: types.StringValue(h.Name), Timeouts: noTimeouts("create", "read", "update", "delete")}
+	m := iovSwitchModel{Host: types.StringValue(h.Name), RestartTrigger: types.StringValue(""), Timeouts: noTimeouts("create", "read", "update", "delete")}
 	m.imported(ctx, s, &resp.Diagnostics)
 	m.fill(ctx, h.Name, s, &resp.Diagnostics)
 	m.restartModel = m.read(ctx, s.Debts, &resp.Diagnostics)

@@ -32,6 +32,7 @@ func exampleLabs() []exampleLab {
 		return map[string]string{
 			`module.host["hv1"].hyperv_nic_rdma_settings.this`:                "hv1/" + port,
 			fmt.Sprintf(`module.host["hv1"].hyperv_iov_switch.this[%q]`, key): "hv1/" + sw,
+			`module.host["hv1"].hyperv_net_adapter_restart.this`:              "hv1/" + port,
 			vm + "hyperv_vm_network_adapter.rdma":                             "hv1/vm1/RDMA",
 			vm + "hyperv_vm_network_adapter_rdma.rdma":                        "hv1/vm1/RDMA",
 			vm + "hyperv_guest_rdma_enablement.rdma":                          "hv1/vm1/RDMA",
@@ -40,14 +41,14 @@ func exampleLabs() []exampleLab {
 	both := []string{simulator.EngineNative, simulator.EnginePowerShell}
 	roce := exampleLab{
 		engines: both, name: "RoCE", example: "labs/mellanox-roce", preset: "mellanox-cx3pro", ports: []string{"MyRDMANIC", "MyRDMANIC 2"},
-		up: procedureA(false), down: downA(), bounces: 1, resources: 16, importIDs: ids("MyRDMANIC 2", "w2k16-switch", "W2K16-Switch"),
+		up: procedureA(false), down: downA(), bounces: 1, resources: 18, importIDs: ids("MyRDMANIC 2", "w2k16-switch", "W2K16-Switch"),
 	}
 	team := roce
 	team.name, team.variables, team.up, team.engines = "RoCE with a team (SET)", object{"team": true}, procedureA(true), both[:1]
 	return []exampleLab{
 		{
 			engines: both, name: "iWARP", example: "labs/intel-iwarp", preset: "intel-x722", ports: []string{"iWARP 1", "iWARP 2"},
-			up: procedureB(), down: downB(), bounces: 3, resources: 18, importIDs: ids("iWARP 2", "iWARP-Switch-1", "iWARP-Switch-1"),
+			up: procedureB(), down: downB(), bounces: 1, resources: 20, importIDs: ids("iWARP 2", "iWARP-Switch-1", "iWARP-Switch-1"),
 		},
 		roce, team,
 	}
@@ -206,7 +207,7 @@ func (x exampleLab) imports(t *testing.T, tf *terraform) {
 			t.Errorf("import of %s gave id %v, want %v", rc.Type, got["id"], id)
 		}
 	}
-	if len(types) != 5 {
+	if len(types) != 6 {
 		t.Errorf("imported %v, want one of each resource", sortedKeys(types))
 	}
 }

@@ -386,7 +386,7 @@ func TestMemberRemovedIsTakenBack(t *testing.T) {
 	l := startLab(t, "intel-x722", throughRdmaPort, func(s *lab.Scenario) { rdmaPorts(s)[1].LinkDown = true })
 	s := l.hastyHarness().resource(switchType)
 	team := func(members ...any) object {
-		return pathSwitch(object{"net_adapter_names": list(members), "enable_embedded_teaming": true, "allow_management_os": true})
+		return pathSwitch(object{"net_adapter_names": members, "enable_embedded_teaming": true, "allow_management_os": true})
 	}
 	mustApply(t, s, team("iWARP 1", "iWARP 2"))
 	mustFail(t, s, team("iWARP 2"), "could not be reached", "taken the change back by itself")

@@ -42,6 +42,6 @@ func (m *nicRdmaSettingsModel) asked(ctx context.Context, private privateData, d
 		diags.AddError("Unreadable private state", fmt.Sprintf("The settings that were asked for are not readable: %v.", err))
 		return now, false
 	}
-	spec.Ports, spec.Profile, spec.RestartPolicy = now.Ports, now.Profile, now.RestartPolicy
+	spec.Ports, spec.Profile, spec.RestartPolicy, spec.KeepOwedOnDelete = now.Ports, now.Profile, now.RestartPolicy, now.KeepOwedOnDelete
 	return spec, true
 }

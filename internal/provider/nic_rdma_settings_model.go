@@ -30,6 +30,8 @@ type nicRdmaSettingsModel struct {
 	NumVFs             types.Int64    `tfsdk:"num_vfs"`
 	AdvancedProperties types.Map      `tfsdk:"advanced_properties"`
 	Profile            types.String   `tfsdk:"profile"`
+	RestartOnDestroy   types.Bool     `tfsdk:"restart_on_destroy"`
+	RestartTrigger     types.String   `tfsdk:"restart_trigger"`
 	Ports              types.List     `tfsdk:"ports"`
 	Actual             types.Object   `tfsdk:"actual"`
 	Timeouts           timeouts.Value `tfsdk:"timeouts"`
@@ -124,6 +126,7 @@ func (m *nicRdmaSettingsModel) spec(ctx context.Context, diags *diag.Diagnostics
 		Ports: namesOf(m.NetAdapterNames), Sriov: m.Sriov.ValueBoolPointer(), Vmq: m.Vmq.ValueBoolPointer(), Rdma: m.Rdma.ValueBoolPointer(),
 		Technology: m.Technology.ValueStringPointer(), RdmaMaxVFs: m.RdmaMaxVFs.ValueInt64Pointer(), NumVFs: m.NumVFs.ValueInt64Pointer(),
 		GuestRdma: m.registry(ctx, diags), Profile: m.Profile.ValueString(), RestartPolicy: m.RestartPolicy.ValueString(),
+		KeepOwedOnDelete: !m.RestartOnDestroy.IsNull() && !m.RestartOnDestroy.ValueBool(),
 	}
 	if !m.AdvancedProperties.IsNull() {
 		diags.Append(m.AdvancedProperties.ElementsAs(ctx, &s.Advanced, false)...)

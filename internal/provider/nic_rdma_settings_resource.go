@@ -70,8 +70,10 @@ func (r *nicRdmaSettingsResource) Schema(ctx context.Context, _ resource.SchemaR
 			Validators:          []validator.Int64{int64validator.AtLeast(0)}},
 		"advanced_properties": schema.MapAttribute{Optional: true, ElementType: types.StringType,
 			MarkdownDescription: "Further advanced properties: registry keyword to registry value (not the texts that Device Manager shows). A keyword that has an attribute of its own is refused here; one that the driver lacks is an error (facts.md 38)." + restarts},
-		"profile": profileAttribute(),
-		"ports":   schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Names of all ports of the device."},
+		"profile":            profileAttribute(),
+		"restart_on_destroy": restartOnDestroyAttribute(),
+		"restart_trigger":    restartTriggerAttribute(),
+		"ports":              schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Names of all ports of the device."},
 		"actual": schema.SingleNestedAttribute{Computed: true, MarkdownDescription: "What Windows says of the device.",
 			Attributes: map[string]schema.Attribute{
 				"location":       schema.StringAttribute{Computed: true, MarkdownDescription: "PCI segment:bus:device, in decimal."},
@@ -123,7 +125,8 @@ func (r *nicRdmaSettingsResource) ModifyPlan(ctx context.Context, req resource.M
 	}
 	if req.Plan.Raw.IsNull() {
 		if state.managesSomething() {
-			warnDestroy(resp, nicThing(state.NetAdapterNames), state.RestartPolicy, []hyperv.Restart{r.restart(state, "settings are put back")})
+			warnDestroyPart(resp, nicThing(state.NetAdapterNames), state.RestartPolicy, state.RestartOnDestroy, r.restart(state, "settings are put back"),
+				r.interrupted(state.Host, state.NetAdapterNames))
 		}
 		return
 	}
@@ -134,8 +137,9 @@ func (r *nicRdmaSettingsResource) ModifyPlan(ctx context.Context, req resource.M
 	if !req.State.Raw.IsNull() && !plan.NetAdapterNames.IsUnknown() && allKnown(plan.NetAdapterNames) && !state.hasPort(plan.NetAdapterNames) {
 		resp.RequiresReplace = append(resp.RequiresReplace, path.Root("net_adapter_names"))
 	}
-	planRestarts(ctx, req, resp, nicThing(plan.NetAdapterNames), func() restartNeeds {
-		n := restartNeeds{Attribute: path.Root("net_adapter_names")}
+	planRestarts(ctx, req, resp, nicThing(plan.NetAdapterNames), func() (n restartNeeds) {
+		n = restartNeeds{Attribute: path.Root("net_adapter_names")}
+		defer func() { planRestartTrigger(ctx, resp, n) }()
 		if !plan.NetAdapterNames.IsUnknown() && !allKnown(plan.NetAdapterNames) || plan.NetAdapterNames.IsUnknown() {
 			n.Unknown = append(n.Unknown, path.Root("net_adapter_names"))
 			return n
@@ -151,7 +155,7 @@ func (r *nicRdmaSettingsResource) ModifyPlan(ctx context.Context, req resource.M
 			n.Restarts = []hyperv.Restart{r.restart(about, strings.Join(changed, ", ")+" changed")}
 		}
 		return n
-	})
+	}, r.interrupted(plan.Host, plan.NetAdapterNames))
 }
 
 // restart is the bounce of the device, as a plan shows it.
@@ -178,6 +182,7 @@ func (r *nicRdmaSettingsResource) Create(ctx context.Context, req resource.Creat
 		addError(&resp.Diagnostics, failed{"create", nicThing(m.NetAdapterNames), h.Name}, err)
 		return
 	}
+	m.RestartTrigger = newRestartTrigger(m.RestartTrigger)
 	m.fill(ctx, h.Name, s, &resp.Diagnostics)
 	m.restartModel = m.applied(ctx, s.Debts, &resp.Diagnostics)
 	addNotes(&resp.Diagnostics, s.Notes)
@@ -210,6 +215,7 @@ func (r *nicRdmaSettingsResource) Read(ctx context.Context, req resource.ReadReq
 		addError(&resp.Diagnostics, failed{"read", nicThing(m.NetAdapterNames), h.Name}, err)
 		return
 	}
+	m.RestartTrigger = keptRestartTrigger(m.RestartTrigger)
 	m.drift(ctx, s, &resp.Diagnostics)
 	m.fill(ctx, h.Name, s, &resp.Diagnostics)
 	m.restartModel = m.read(ctx, s.Debts, &resp.Diagnostics)
@@ -232,6 +238,7 @@ func (r *nicRdmaSettingsResource) Update(ctx context.Context, req resource.Updat
 		addError(&resp.Diagnostics, failed{"update", nicThing(m.NetAdapterNames), h.Name}, err)
 		return
 	}
+	m.RestartTrigger = newRestartTrigger(m.RestartTrigger)
 	m.fill(ctx, h.Name, s, &resp.Diagnostics)
 	m.restartModel = m.applied(ctx, s.Debts, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
@@ -276,7 +283,7 @@ func (r *nicRdmaSettingsResource) ImportState(ctx context.Context, req resource.
 		addError(&resp.Diagnostics, failed{"import", fmt.Sprintf("net adapter %q", parts[1]), h.Name}, err)
 		return
 	}
-	m := nicRdmaSettingsModel{Host: types.StringValue(h.Name), Timeouts: noTimeouts("create", "read", "update", "delete")}
+	m := nicRdmaSettingsModel{Host: types.StringValue(h.Name), RestartTrigger: types.StringValue(""), Timeouts: noTimeouts("create", "read", "update", "delete")}
 	m.imported(ctx, s, &resp.Diagnostics)
 	m.fill(ctx, h.Name, s, &resp.Diagnostics)
 	m.restartModel = m.read(ctx, s.Debts, &resp.Diagnostics)

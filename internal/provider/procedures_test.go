@@ -94,8 +94,9 @@ type orderRule struct {
 func procedureA(team bool) []orderRule {
 	rules := []orderRule{
 		{"A3 before A4: the registry value, then the restart (facts.md 36)", false, call("Set-ItemProperty", "Name=EnableGuestRdma", "Value=1"), call("Disable-NetAdapter")},
-		{"A4 before A5: settings are in force when the switch is made (facts.md 8)", false, event("net_adapter_restart"), call("New-VMSwitch", "EnableIov=true")},
-		{"A5 before A7", false, call("New-VMSwitch", "EnableIov=true"), call("Add-VMNetworkAdapter")},
+		{"A3 before A5: settings are written when the switch is made (facts.md 8, 27)", false, call("Set-ItemProperty", "Name=EnableGuestRdma", "Value=1"), call("New-VMSwitch", "EnableIov=true")},
+		{"A5 before A4: one restart for all", false, call("New-VMSwitch", "EnableIov=true"), call("Disable-NetAdapter")},
+		{"A4 before A7: no restart under guests that have a virtual function", false, event("net_adapter_restart"), call("Add-VMNetworkAdapter")},
 		{"A8 before the virtual function: the VLAN on the host's side (facts.md 60)", true, call("Set-VMNetworkAdapterVlan", "Access=true", "VlanId=101"), call("Set-VMNetworkAdapter", "IovWeight=100")},
 		{"A7 before A9", true, call("Set-VMNetworkAdapter", "IovWeight=100"), event("vf_assigned")},
 		{"A9 before A12: RDMA in the guest once the virtual function is there", true, event("vf_assigned"), call("Enable-NetAdapterRdma")},
@@ -111,6 +112,7 @@ func procedureB() []orderRule {
 	return []orderRule{
 		{"B4 before B5: the keyword, then the restart (facts.md 35)", false, keyword("RdmaMaxVfsEnabled", "8"), call("Disable-NetAdapter")},
 		{"B4 before B3: settings first (facts.md 8)", false, keyword("RdmaMaxVfsEnabled", "8"), call("New-VMSwitch", "EnableIov=true")},
+		{"B3 before B5: the switch, then the restart (facts.md 25)", false, call("New-VMSwitch", "EnableIov=true"), call("Disable-NetAdapter")},
 		{"B5 before B6: no restart under guests that have a virtual function", false, event("net_adapter_restart"), call("Add-VMNetworkAdapter")},
 		{"B6 before B7", true, call("Add-VMNetworkAdapter"), call("Set-VMNetworkAdapterRdma", "RdmaWeight=100")},
 		{"B7 before B8: RdmaWeight before IovWeight (facts.md 44)", true, call("Set-VMNetworkAdapterRdma", "RdmaWeight=100"), call("Set-VMNetworkAdapter", "IovWeight=100")},

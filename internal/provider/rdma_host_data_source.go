@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
@@ -28,6 +29,14 @@ type rdmaHostModel struct {
 	RdmaWeightSupported types.Bool        `tfsdk:"rdma_weight_supported"`
 	Devices             []rdmaDeviceModel `tfsdk:"devices"`
 	ProfileByNetAdapter map[string]string `tfsdk:"profile_by_net_adapter"`
+	Findings            []findingModel    `tfsdk:"findings"`
+}
+
+type findingModel struct {
+	Severity types.String `tfsdk:"severity"`
+	Check    types.String `tfsdk:"check"`
+	Finding  types.String `tfsdk:"finding"`
+	Fix      types.String `tfsdk:"fix"`
 }
 
 type rdmaDeviceModel struct {
@@ -89,6 +98,14 @@ func (d *rdmaHostDataSource) Schema(_ context.Context, _ datasource.SchemaReques
 			"rdma_weight_supported": truth("The cmdlet Set-VMNetworkAdapterRdma exists, so `rdma_weight` can be set (facts.md 4)."),
 			"profile_by_net_adapter": schema.MapAttribute{Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "Vendor profile of each RDMA port, for the attribute `profile` of other resources: with it the first plan knows which restarts will be needed."},
+			"findings": schema.ListNestedAttribute{Computed: true,
+				MarkdownDescription: "What is not as RDMA in guests needs it. Reading a host that answers and is set up in part only does not fail: what could not be read is null or empty, and this says why.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"severity": text("`error`: nothing can be managed so; `warning`: RDMA in guests does not work so."),
+					"check":    text("What was checked: `" + strings.Join(hyperv.Checks(), "`, `") + "`."),
+					"finding":  text("What is wrong."),
+					"fix":      text("The command for PowerShell on the host that mends it, or where to look."),
+				}}},
 			"devices": schema.ListNestedAttribute{Computed: true, MarkdownDescription: "Devices with Network Direct.", NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 				"location":           text("PCI segment:bus:device, in decimal."),
 				"profile":            text("Vendor profile chosen by the driver."),
@@ -147,6 +164,13 @@ func (m *rdmaHostModel) fill(name string, h *hyperv.RdmaHost) {
 	m.Host = types.StringValue(name)
 	m.IovSupport, m.RdmaWeightSupported = types.BoolValue(h.IovSupport), types.BoolValue(h.HasRdmaWeight)
 	m.IovSupportReasons = []types.String{}
+	m.Findings = []findingModel{}
+	for _, f := range h.Findings {
+		m.Findings = append(m.Findings, findingModel{types.StringValue(f.Severity), types.StringValue(f.Check), types.StringValue(f.Finding), types.StringValue(f.Fix)})
+	}
+	if !h.Read {
+		m.IovSupport, m.RdmaWeightSupported = types.BoolNull(), types.BoolNull()
+	}
 	for _, r := range h.IovReasons {
 		m.IovSupportReasons = append(m.IovSupportReasons, types.StringValue(r))
 	}

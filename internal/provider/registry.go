@@ -10,6 +10,7 @@ func resources() []func() resource.Resource {
 	return []func() resource.Resource{
 		newNicRdmaSettingsResource,
 		newIovSwitchResource,
+		newNetAdapterRestartResource,
 		newVMNetworkAdapterResource,
 		newVMNetworkAdapterRdmaResource,
 		newGuestRdmaEnablementResource,

@@ -68,7 +68,7 @@ func addRestartAttributes(attributes map[string]schema.Attribute) {
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"kind":      text(kinds),
 			"target":    text("Name of the device's ports, the virtual machine or the host."),
-			"condition": text("`always`, `if_running` (a virtual machine that is off needs none) or `if_recovery_needed` (only if verification fails without it)."),
+			"condition": text("`always`, `if_running` (a virtual machine that is off needs none), `if_generation_1` (only if the virtual machine runs and is of Generation 1), `if_recovery_needed` (only if verification fails without it) or `if_owed` (only if a change that is made before it waits for it)."),
 			"reason":    text("The change, and the rule, that makes the restart necessary."),
 		}},
 	}
@@ -97,8 +97,8 @@ type restartNeeds struct {
 // planRestarts fills planned_restarts and pending_restarts in the plan of a create or an update, and
 // warns once where something will, or may, restart. needs is asked only if there is a change. It says
 // whether there is one; where only another spelling was planned, the plan becomes the state.
-// about names the resource, as in `switch "X"`. Call it last in ModifyPlan.
-func planRestarts(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, about string, needs func() restartNeeds) bool {
+// about names the resource, as in `switch "X"`; interrupted says what a restart of net adapters hits. Call it last in ModifyPlan.
+func planRestarts(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, about string, needs func() restartNeeds, interrupted ...string) bool {
 	if req.Plan.Raw.IsNull() || resp.Diagnostics.HasError() {
 		return false
 	}
@@ -138,13 +138,13 @@ func planRestarts(ctx context.Context, req resource.ModifyPlanRequest, resp *res
 			pending = kept
 		} else if len(n.Restarts) > 0 {
 			warnRestarts(resp, n.Attribute, about+" will owe restarts",
-				"With restart_policy = \"manual\" nothing is restarted. The change has no effect before:\n"+restartLines(n.Restarts))
+				"With restart_policy = \"manual\" nothing is restarted. The change has no effect before:\n"+restartLines(n.Restarts)+interruptedBy(n.Restarts, interrupted))
 		}
 	default:
 		all := joinRestarts(n.Restarts, owed)
 		planned = plannedList(ctx, all, &resp.Diagnostics)
 		if len(all) > 0 {
-			warnRestarts(resp, n.Attribute, about+" will cause restarts", "The apply restarts:\n"+restartLines(all))
+			warnRestarts(resp, n.Attribute, about+" will cause restarts", "The apply restarts:\n"+restartLines(all)+interruptedBy(all, interrupted))
 		} else if isKnownList(kept) {
 			pending = kept
 		}
@@ -155,14 +155,14 @@ func planRestarts(ctx context.Context, req resource.ModifyPlanRequest, resp *res
 }
 
 // warnDestroy announces what a destroy restarts, or leaves owed. Call it in ModifyPlan when the plan is null.
-func warnDestroy(resp *resource.ModifyPlanResponse, about string, policy types.String, restarts []hyperv.Restart) {
+func warnDestroy(resp *resource.ModifyPlanResponse, about string, policy types.String, restarts []hyperv.Restart, interrupted ...string) {
 	switch {
 	case len(restarts) == 0:
 	case policy.ValueString() == hyperv.RestartManual:
 		warnRestarts(resp, path.Empty(), "Destroying "+about+" will owe restarts",
-			"With restart_policy = \"manual\" nothing is restarted. What is put back has no effect before:\n"+restartLines(restarts))
+			"With restart_policy = \"manual\" nothing is restarted. What is put back has no effect before:\n"+restartLines(restarts)+interruptedBy(restarts, interrupted))
 	default:
-		warnRestarts(resp, path.Empty(), "Destroying "+about+" will cause restarts", "The destroy restarts:\n"+restartLines(restarts))
+		warnRestarts(resp, path.Empty(), "Destroying "+about+" will cause restarts", "The destroy restarts:\n"+restartLines(restarts)+interruptedBy(restarts, interrupted))
 	}
 }
 

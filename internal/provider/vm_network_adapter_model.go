@@ -29,6 +29,8 @@ type vmNetworkAdapterModel struct {
 	AdapterID              types.String     `tfsdk:"adapter_id"`
 	Actual                 types.Object     `tfsdk:"actual"`
 	Timeouts               timeouts.Value   `tfsdk:"timeouts"`
+	restartModel
+	vmRestartModel
 }
 
 type vlanModel struct {
@@ -72,6 +74,7 @@ func (m *vmNetworkAdapterModel) spec(ctx context.Context, diags *diag.Diagnostic
 		VMName: m.VMName.ValueString(), Name: m.Name.ValueString(), SwitchName: m.SwitchName.ValueStringPointer(), MacAddress: m.MacAddress.ValueStringPointer(),
 		DeviceNaming: m.DeviceNaming.ValueBoolPointer(), TeamMapping: m.TeamMapping.ValueStringPointer(), MinimumBandwidthWeight: m.MinimumBandwidthWeight.ValueInt64Pointer(),
 	}
+	s.Restarts = m.rules(ctx, m.RestartPolicy, diags)
 	if !m.Vlan.IsNull() {
 		var v vlanModel
 		diags.Append(m.Vlan.As(ctx, &v, basetypes.ObjectAsOptions{})...)

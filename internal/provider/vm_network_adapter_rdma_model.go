@@ -23,6 +23,7 @@ type vmNetworkAdapterRdmaModel struct {
 	Timeouts               timeouts.Value `tfsdk:"timeouts"`
 	adapterRefModel
 	restartModel
+	vmRestartModel
 }
 
 type vmNetworkAdapterRdmaActual struct {

@@ -66,6 +66,7 @@ func (r *vmNetworkAdapterRdmaResource) Schema(ctx context.Context, _ resource.Sc
 	}
 	addAdapterRefAttributes(attributes)
 	addRestartAttributes(attributes)
+	attributes["vm_restart"] = vmRestartAttribute()
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "SR-IOV and RDMA settings of a VM's network adapter, made by Terraform or not. What the adapter held before is remembered on the host and put back on destroy, " +
 			"and when an attribute is removed from the configuration. What is left out is not touched. One resource per adapter. " +
@@ -77,7 +78,7 @@ func (r *vmNetworkAdapterRdmaResource) Schema(ctx context.Context, _ resource.Sc
 // vmRestart is the restart that a change of RdmaWeight may need.
 func (m *vmNetworkAdapterRdmaModel) vmRestart(change string) hyperv.Restart {
 	return hyperv.Restart{Kind: hyperv.RestartVM, Target: m.VMName.ValueString(), Condition: hyperv.IfRecoveryNeeded,
-		Reason: change + ": only if Hyper-V refuses it while the VM runs (facts.md 45)"}
+		Reason: change + ": only if Hyper-V refuses it while the VM runs (facts.md 45)" + m.turnsOff()}
 }
 
 // ModifyPlan shows the restart of the VM that a change of RdmaWeight may need.
@@ -125,7 +126,7 @@ func (r *vmNetworkAdapterRdmaResource) Create(ctx context.Context, req resource.
 	}
 	ctx, cancel := within(ctx, m.Timeouts.Create, 10*time.Minute, &resp.Diagnostics)
 	defer cancel()
-	a, notes, err := h.ApplyAdapterRdma(ctx, m.configured(), m.configured(), m.spec(), nil, m.RestartPolicy.ValueString())
+	a, notes, err := h.ApplyAdapterRdma(ctx, m.configured(), m.configured(), m.spec(), nil, m.rules(ctx, m.RestartPolicy, &resp.Diagnostics))
 	if err != nil {
 		addError(&resp.Diagnostics, failed{"create", m.thing("RDMA settings"), h.Name}, err)
 		return
@@ -139,7 +140,7 @@ func (m *vmNetworkAdapterRdmaModel) store(ctx context.Context, host string, a *h
 	name := m.VMName
 	m.fill(ctx, host, a, diags)
 	m.VMName = name
-	m.restartModel = m.applied(ctx, nil, diags)
+	m.restartModel = m.applied(ctx, a.Debts, diags)
 	addNotes(diags, notes)
 }
 
@@ -168,7 +169,7 @@ func (r *vmNetworkAdapterRdmaResource) Read(ctx context.Context, req resource.Re
 	m.drift(a)
 	m.fill(ctx, h.Name, a, &resp.Diagnostics)
 	rememberVMName(ctx, was, m.VMName, req, resp)
-	m.restartModel = m.read(ctx, nil, &resp.Diagnostics)
+	m.restartModel = m.read(ctx, a.Debts, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
@@ -183,7 +184,7 @@ func (r *vmNetworkAdapterRdmaResource) Update(ctx context.Context, req resource.
 	ctx, cancel := within(ctx, m.Timeouts.Update, 10*time.Minute, &resp.Diagnostics)
 	defer cancel()
 	old := state.spec()
-	a, notes, err := h.ApplyAdapterRdma(ctx, state.found(), m.configured(), m.spec(), &old, m.RestartPolicy.ValueString())
+	a, notes, err := h.ApplyAdapterRdma(ctx, state.found(), m.configured(), m.spec(), &old, m.rules(ctx, m.RestartPolicy, &resp.Diagnostics))
 	if err != nil {
 		addNotes(&resp.Diagnostics, notes)
 		addError(&resp.Diagnostics, failed{"update", state.thing("RDMA settings"), h.Name}, err)
@@ -202,7 +203,7 @@ func (r *vmNetworkAdapterRdmaResource) Delete(ctx context.Context, req resource.
 	}
 	ctx, cancel := within(ctx, m.Timeouts.Delete, 10*time.Minute, &resp.Diagnostics)
 	defer cancel()
-	notes, err := h.RestoreAdapterRdma(ctx, m.found(), m.spec(), m.RestartPolicy.ValueString())
+	notes, err := h.RestoreAdapterRdma(ctx, m.found(), m.spec(), m.rules(ctx, m.RestartPolicy, &resp.Diagnostics))
 	addNotes(&resp.Diagnostics, notes)
 	if err != nil {
 		addError(&resp.Diagnostics, failed{"delete", m.thing("RDMA settings"), h.Name}, err)
@@ -215,9 +216,9 @@ func (r *vmNetworkAdapterRdmaResource) ImportState(ctx context.Context, req reso
 	if a == nil {
 		return
 	}
-	m := vmNetworkAdapterRdmaModel{Host: types.StringValue(h.Name), Timeouts: noTimeouts("create", "read", "update", "delete")}
+	m := vmNetworkAdapterRdmaModel{Host: types.StringValue(h.Name), Timeouts: noTimeouts("create", "read", "update", "delete"), vmRestartModel: vmRestartNull()}
 	m.imported(a)
 	m.fill(ctx, h.Name, a, &resp.Diagnostics)
-	m.restartModel = m.read(ctx, nil, &resp.Diagnostics)
+	m.restartModel = m.read(ctx, a.Debts, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }

@@ -7,9 +7,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -81,22 +84,64 @@ func (r *vmNetworkAdapterResource) Schema(ctx context.Context, _ resource.Schema
 			}},
 		"timeouts": timeouts.Attributes(ctx, timeouts.Opts{Create: true, Read: true, Update: true, Delete: true}),
 	}
+	addRestartAttributes(attributes)
+	attributes["restart_policy"] = schema.StringAttribute{Optional: true, Computed: true, Default: stringdefault.StaticString(hyperv.RestartManual),
+		MarkdownDescription: "`manual` (default): a running VM of Generation 1, which must be off for adapters to come and go (facts.md 61a), is an error. `auto`: it is restarted for that, as `planned_restarts` shows; " +
+			"a VM of Generation 2 never is.",
+		Validators: []validator.String{stringvalidator.OneOf(hyperv.RestartAuto, hyperv.RestartManual)}}
+	attributes["vm_restart"] = vmRestartAttribute()
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Network adapter of a virtual machine. The provider adds it, changes it in place and removes it; other adapters of the VM are never touched. " +
-			"Added to and removed from a running VM only in Generation 2; a Generation 1 VM must be off (facts.md 61a). " +
+			"Added to and removed from a running VM only in Generation 2; a Generation 1 VM must be off, and is restarted with `restart_policy = \"auto\"` (facts.md 61a). " +
 			"What is left out of the configuration is left to Windows; what is removed from it goes back to Windows' default.",
 		Attributes: attributes,
 	}
 }
 
-// ModifyPlan fills in the host and drops changes that are only another spelling.
+// vmRestart is the restart that the VM may need for its adapter to come or go.
+func (m *vmNetworkAdapterModel) vmRestart(change string) hyperv.Restart {
+	return hyperv.Restart{Kind: hyperv.RestartVM, Target: m.VMName.ValueString(), Condition: hyperv.IfGeneration1,
+		Reason: change + ": a VM of Generation 1 must be off for it (facts.md 61a)" + m.turnsOff()}
+}
+
+// ModifyPlan fills in the host, drops changes that are only another spelling, and shows the restart that a VM of Generation 1
+// needs.
 func (r *vmNetworkAdapterResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	r.planHost(ctx, req, resp)
-	unchanged, d := planUnchanged(ctx, req)
-	resp.Diagnostics.Append(d...)
-	if unchanged && !resp.Diagnostics.HasError() {
-		resp.Plan.Raw = req.State.Raw
+	var state, plan vmNetworkAdapterModel
+	if !req.State.Raw.IsNull() {
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	}
+	if req.Plan.Raw.IsNull() {
+		if state.RestartPolicy.ValueString() == hyperv.RestartAuto {
+			warnDestroy(resp, state.thing(), state.RestartPolicy, []hyperv.Restart{state.vmRestart("the adapter is removed")})
+		}
+		return
+	}
+	resp.Diagnostics.Append(resp.Plan.Get(ctx, &plan)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	planRestarts(ctx, req, resp, plan.thing(), func() restartNeeds {
+		n := restartNeeds{Attribute: path.Root("restart_policy")}
+		switch {
+		case plan.RestartPolicy.ValueString() == hyperv.RestartManual: // nothing is owed: what Hyper-V refuses is an error
+		case !req.State.Raw.IsNull() && plan.VMName.Equal(state.VMName):
+		case plan.VMName.IsUnknown():
+			n.Unknown = append(n.Unknown, path.Root("vm_name"))
+		default:
+			n.Restarts = []hyperv.Restart{plan.vmRestart("the adapter is added")}
+		}
+		return n
+	})
+}
+
+// readRestarts takes over what the VM owes.
+func (m *vmNetworkAdapterModel) readRestarts(ctx context.Context, a *hyperv.VMAdapter, diags *diag.Diagnostics) {
+	if m.RestartPolicy.IsNull() { // after an import
+		m.RestartPolicy = types.StringValue(hyperv.RestartManual)
+	}
+	m.restartModel = m.read(ctx, a.Debts, diags)
 }
 
 // oursKey is the key of the private state that says that the provider made the adapter.
@@ -111,12 +156,14 @@ func (r *vmNetworkAdapterResource) Create(ctx context.Context, req resource.Crea
 	}
 	ctx, cancel := within(ctx, m.Timeouts.Create, 5*time.Minute, &resp.Diagnostics)
 	defer cancel()
-	a, err := h.CreateVMNetworkAdapter(ctx, m.spec(ctx, &resp.Diagnostics))
+	a, notes, err := h.CreateVMNetworkAdapter(ctx, m.spec(ctx, &resp.Diagnostics))
+	addNotes(&resp.Diagnostics, notes)
 	if err != nil {
 		addError(&resp.Diagnostics, failed{"create", m.thing(), h.Name}, err)
 		return
 	}
 	m.fill(ctx, h.Name, a, &resp.Diagnostics)
+	m.restartModel = m.applied(ctx, a.Debts, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, oursKey, []byte("true"))...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
@@ -146,6 +193,7 @@ func (r *vmNetworkAdapterResource) Read(ctx context.Context, req resource.ReadRe
 	m.drift(a)
 	rememberVMName(ctx, was, m.VMName, req, resp)
 	m.fill(ctx, h.Name, a, &resp.Diagnostics)
+	m.readRestarts(ctx, a, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
@@ -168,6 +216,7 @@ func (r *vmNetworkAdapterResource) Update(ctx context.Context, req resource.Upda
 		return
 	}
 	m.fill(ctx, h.Name, a, &resp.Diagnostics)
+	m.restartModel = m.applied(ctx, a.Debts, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
@@ -180,7 +229,9 @@ func (r *vmNetworkAdapterResource) Delete(ctx context.Context, req resource.Dele
 	}
 	ctx, cancel := within(ctx, m.Timeouts.Delete, 5*time.Minute, &resp.Diagnostics)
 	defer cancel()
-	if err := h.DeleteVMNetworkAdapter(ctx, m.ref()); err != nil {
+	notes, err := h.DeleteVMNetworkAdapter(ctx, m.ref(), m.rules(ctx, m.RestartPolicy, &resp.Diagnostics))
+	addNotes(&resp.Diagnostics, notes)
+	if err != nil {
 		addError(&resp.Diagnostics, failed{"delete", m.thing(), h.Name}, err)
 	}
 }
@@ -191,8 +242,9 @@ func (r *vmNetworkAdapterResource) ImportState(ctx context.Context, req resource
 	if a == nil {
 		return
 	}
-	m := vmNetworkAdapterModel{Host: types.StringValue(h.Name), Timeouts: noTimeouts("create", "read", "update", "delete")}
+	m := vmNetworkAdapterModel{Host: types.StringValue(h.Name), Timeouts: noTimeouts("create", "read", "update", "delete"), vmRestartModel: vmRestartNull()}
 	m.imported(a)
 	m.fill(ctx, h.Name, a, &resp.Diagnostics)
+	m.readRestarts(ctx, a, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }

@@ -153,7 +153,7 @@ func (s *Server) openHost(name, ip string, starter process.Starter, o Options, a
 		return err
 	}
 	ready := ReadyHost{Name: name, Address: ip, Username: login.Username, Password: login.Password, CAFile: caFile}
-	d, err := s.openDoor(door.Config{Host: name, IP: ip, Starter: starter, Up: func() bool { return s.lab.Reachable(name) }}, name, login, listener, o, authority, &ready.clientFiles)
+	d, err := s.openDoor(door.Config{Host: name, IP: ip, Starter: starter, Allowed: func() bool { return s.lab.MayUseWinRM(name) }, Up: func() bool { return s.lab.Reachable(name) }}, name, login, listener, o, authority, &ready.clientFiles)
 	if err != nil {
 		return fmt.Errorf("host %s: %w", name, err)
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -56,10 +58,28 @@ func devicesOf(state []byte) (devices, error) {
 	return d, nil
 }
 
+// byTarget counts restarts by what they hit: "net_adapter hv1 0:59.0", "vm hv1 vm1".
+type byTarget map[string]int
+
+// tooMany is an error that names every device and VM that was restarted more than once.
+func (c byTarget) tooMany(step string) error {
+	var lines []string
+	for _, target := range slices.Sorted(maps.Keys(c)) {
+		if c[target] > 1 {
+			lines = append(lines, fmt.Sprintf("%s %d times", target, c[target]))
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return fmt.Errorf("more than one restart during %s: %s", step, strings.Join(lines, ", "))
+}
+
 // countRestarts reads them off the journal. Restarts of different ports of one device that follow each
 // other are one bounce; the next begins when a port of it restarts once more.
-func countRestarts(journal []entry, devices devices) restarts {
+func countRestarts(journal []entry, devices devices) (restarts, byTarget) {
 	var r restarts
+	targets := byTarget{}
 	bounce := map[string]map[string]bool{} // device: the ports that its current bounce has restarted
 	off := map[string]bool{}               // guest: RDMA was disabled on an adapter and not enabled since
 	for _, e := range journal {
@@ -73,10 +93,12 @@ func countRestarts(journal []entry, devices devices) restarts {
 			if bounce[device] == nil || bounce[device][port] {
 				bounce[device] = map[string]bool{}
 				r.NetAdapter++
+				targets["net_adapter "+strings.ReplaceAll(device, "\x00", " ")]++
 			}
 			bounce[device][port] = true
 		case e.Event == "vm_restart":
 			r.VM++
+			targets["vm "+e.Host+" "+e.Object]++
 		case e.Event == "host_restart":
 			r.Host++
 		case !strings.HasPrefix(e.Target, "guest:") || e.Error != "":
@@ -87,7 +109,7 @@ func countRestarts(journal []entry, devices devices) restarts {
 			r.GuestRdma++
 		}
 	}
-	return r
+	return r, targets
 }
 
 func printRestarts(out io.Writer, r restarts) {

@@ -33,8 +33,34 @@ func TestCountRestarts(t *testing.T) {
 		"RDMA off on the host is no guest": {[]entry{{Host: "hv1", Target: "host", Cmdlet: "Disable-NetAdapterRdma"}}, restarts{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := countRestarts(c.journal, lab); got != c.want {
+			if got, _ := countRestarts(c.journal, lab); got != c.want {
 				t.Errorf("got %+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestTooManyRestarts(t *testing.T) {
+	lab := devices{portKey("hv1", "p1"): "hv1 0:3.0", portKey("hv1", "p2"): "hv1 0:3.0"}
+	restart := func(port string) entry { return entry{Host: "hv1", Event: "net_adapter_restart", Object: port} }
+	vm := entry{Host: "hv1", Event: "vm_restart", Object: "vm1"}
+	for name, c := range map[string]struct {
+		journal []entry
+		want    string
+	}{
+		"a bounce of both ports, and a VM": {[]entry{restart("p1"), restart("p2"), vm}, ""},
+		"a device twice":                   {[]entry{restart("p1"), restart("p2"), restart("p1"), restart("p2")}, "more than one restart during apply: net_adapter hv1 0:3.0 2 times"},
+		"a VM twice":                       {[]entry{vm, vm}, "more than one restart during apply: vm hv1 vm1 2 times"},
+		"two VMs":                          {[]entry{vm, {Host: "hv1", Event: "vm_restart", Object: "vm2"}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, targets := countRestarts(c.journal, lab)
+			got := ""
+			if err := targets.tooMany("apply"); err != nil {
+				got = err.Error()
+			}
+			if got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
 	}

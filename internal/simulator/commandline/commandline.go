@@ -50,6 +50,12 @@ func NotRecognized(program string) string {
 	return "'" + program + "' is not recognized as an internal or external command,\r\noperable program or batch file.\r\n"
 }
 
+// ConstrainedText is what a PowerShell in constrained language mode says of the first method call of a script on
+// a type that is not allowed there.
+const ConstrainedText = "Cannot invoke method. Method invocation is supported only on core types in this language mode.\r\n" +
+	"    + CategoryInfo          : InvalidOperation: (:) [], RuntimeException\r\n" +
+	"    + FullyQualifiedErrorId : MethodInvocationNotSupportedInConstrainedLanguage\r\n"
+
 // Refusal is what powershell.exe, or the simulator in its place, prints before it exits with 1.
 type Refusal string
 

@@ -61,6 +61,7 @@ type Config struct {
 	Certificate    *tls.Certificate // nil: no HTTPS listener
 	Authenticators []Authenticator
 	Starter        process.Starter
+	Allowed        func() bool // false: the user may log on and may not open shells (access denied); nil is always allowed
 	Up             func() bool // false: the machine takes no connections; nil is always up
 	Limits         Limits
 	Rules          *Rules      // faults to inject; nil injects none

@@ -9,6 +9,7 @@ const (
 	CodeMaxShells       = 2150859173
 	CodeMaxOperations   = 2150859174
 	CodeBusy            = 170
+	CodeAccessDenied    = 5
 	CodeAborted         = 995
 	CodeTooLong         = 2147942606
 	CodeAction          = 2150858771
@@ -24,6 +25,10 @@ type fault struct {
 
 func faultTimedOut() fault {
 	return fault{"s:Receiver", "w:TimedOut", "The WS-Management service cannot complete the operation within the time specified in OperationTimeout.  ", CodeTimedOut, false}
+}
+
+func faultAccessDenied() fault {
+	return fault{"s:Sender", "w:AccessDenied", "Access is denied. ", CodeAccessDenied, false}
 }
 
 func faultNoShell() fault {

@@ -42,6 +42,9 @@ func (d *Door) perform(ctx context.Context, op string, r *request) (answer reply
 }
 
 func (d *Door) create(r *request) reply {
+	if d.cfg.Allowed != nil && !d.cfg.Allowed() {
+		return d.fault(r, faultAccessDenied())
+	}
 	var env []string
 	id, idle := "", d.limits.IdleTimeout
 	if s := r.Body.Shell; s != nil {

@@ -49,7 +49,7 @@ func buildListener(s ScenarioListener) Listener {
 
 func (b *builder) host(i int, s *ScenarioHost) (*Host, error) {
 	h := &Host{
-		Name: s.Name, Address: s.Address, Login: Login(b.scenario.Credentials.Host), Listener: buildListener(s.Listener), OS: buildOS(s.OS, b.now),
+		Name: s.Name, Address: s.Address, Login: Login(b.scenario.Credentials.Host), Listener: buildListener(s.Listener), Setup: buildSetup(s.Setup), OS: buildOS(s.OS, b.now),
 		Iov: IovSupport{Support: true, Reasons: []string{}}, Devices: []*Device{}, Switches: []*Switch{}, HostVNics: []*HostVNic{}, VMs: []*VM{},
 		NetworkDirectAcrossIPSubnets: "Blocked",
 	}
@@ -271,7 +271,7 @@ func (b *builder) addSwitch(h *Host, s *ScenarioSwitch) error {
 func (b *builder) vm(h *Host, host *ScenarioHost, s *ScenarioVM) error {
 	vm := &VM{
 		ID: guid(h.Name, "vm", s.Name), Name: s.Name, State: s.State, Generation: s.Generation, Clustered: s.Clustered, Checkpoints: s.Checkpoints,
-		ShutdownIntegration: !s.NoShutdown, Notes: s.Notes, Adapters: []*VMAdapter{}, StartedAt: b.now.Add(-time.Hour), Boot: 1,
+		ShutdownIntegration: !s.NoShutdown, HangsOnShutdown: s.Hangs, Notes: s.Notes, Adapters: []*VMAdapter{}, StartedAt: b.now.Add(-time.Hour), Boot: 1,
 	}
 	if vm.State == "" {
 		vm.State = "Running"

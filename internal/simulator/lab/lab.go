@@ -182,6 +182,9 @@ func (l *Lab) lookup(c *call) (handler, *cmdlet.Error) {
 	if err := c.guestCall(); err != nil {
 		return nil, err
 	}
+	if err := c.unprepared(command); err != nil {
+		return nil, err
+	}
 	return command.run, nil
 }
 

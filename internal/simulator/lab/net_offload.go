@@ -1,6 +1,10 @@
 package lab
 
-import "github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator/cmdlet"
+import (
+	"strings"
+
+	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator/cmdlet"
+)
 
 func registerNetOffload(r registry) {
 	r.both("Get-NetOffloadGlobalSetting", func(c *call) { c.emit(c.offloadObject()) })
@@ -23,18 +27,24 @@ func (c *call) offloadObject() *cmdlet.Object {
 	return standardCim("MSFT_NetOffloadGlobalSetting", "offload:", "MSFT_NetOffloadGlobalSetting",
 		prop("ReceiveSideScaling", enabledDisabled("EnabledDisabledEnum", true)), prop("ReceiveSegmentCoalescing", enabledDisabled("EnabledDisabledEnum", true)),
 		prop("Chimney", cdxmlEnum("NetTCPIP", "ChimneyEnum", "Disabled", 0)), prop("TaskOffload", enabledDisabled("EnabledDisabledEnum", true)),
-		prop("NetworkDirect", enabledDisabled("EnabledDisabledEnum", true)),
+		prop("NetworkDirect", enabledDisabled("EnabledDisabledEnum", c.guest() != nil || c.host.Setup.NetworkDirect == networkDirectOn)),
 		prop("NetworkDirectAcrossIPSubnets", cdxmlEnum("NetTCPIP", "AllowedBlockedEnum", across, number)),
 		prop("PacketCoalescingFilter", enabledDisabled("EnabledDisabledEnum", false)),
 	)
 }
 
-// setNetOffloadGlobalSetting: only the setting that guest RDMA needs is one that the lab keeps; the others
+// setNetOffloadGlobalSetting: only the settings that RDMA needs are ones that the lab keeps; the others
 // may be set to what they are.
 func setNetOffloadGlobalSetting(c *call) {
 	fixed := map[string]string{
 		"ReceiveSideScaling": "Enabled", "ReceiveSegmentCoalescing": "Enabled", "Chimney": "Disabled", "TaskOffload": "Enabled",
 		"NetworkDirect": "Enabled", "PacketCoalescingFilter": "Disabled",
+	}
+	if c.guest() == nil { // on a host it can be turned off and on
+		delete(fixed, "NetworkDirect")
+		if c.has("NetworkDirect") {
+			c.host.Setup.NetworkDirect = strings.ToLower(c.enum("NetworkDirect"))
+		}
 	}
 	for name, value := range fixed {
 		if c.has(name) && c.enum(name) != value {

@@ -34,7 +34,7 @@ func (r registry) onHostSince(build int, name string, run handler) {
 
 func (c *command) availableOn(h *Host, vm *VM) bool {
 	if vm == nil {
-		return c.host && h.OS.Build >= c.since
+		return c.host && h.OS.Build >= c.since && (h.Setup.HyperVModule != moduleMissing || !c.ofHyperV())
 	}
 	return c.guest && vm.Guest != nil && !vm.Guest.Linux && vm.Guest.OS.Build >= c.since
 }

@@ -34,14 +34,15 @@ func (m Milliseconds) Duration() time.Duration { return time.Duration(m) * time.
 
 // Timing is how long things take. Tests keep it small; a demonstration may use real times.
 type Timing struct {
-	VFAllocation Milliseconds `json:"vf_allocation,omitempty" yaml:"vf_allocation" jsonschema:"minimum=0,default=20,description=From a start of the VM or an IovWeight above 0 to the virtual function."`
-	VFDataPath   Milliseconds `json:"vf_data_path,omitempty" yaml:"vf_data_path" jsonschema:"minimum=0,default=20,description=From the virtual function to the data path through it."`
-	SMBRefresh   Milliseconds `json:"smb_refresh,omitempty" yaml:"smb_refresh" jsonschema:"minimum=0,default=20,description=Until SMB's table of interfaces follows a change."`
-	GuestBoot    Milliseconds `json:"guest_boot,omitempty" yaml:"guest_boot" jsonschema:"minimum=0,default=50,description=From the start of a VM until its guest answers."`
-	VMShutdown   Milliseconds `json:"vm_shutdown,omitempty" yaml:"vm_shutdown" jsonschema:"minimum=0,default=20,description=A graceful shutdown of a guest."`
-	LinkUp       Milliseconds `json:"link_up,omitempty" yaml:"link_up" jsonschema:"minimum=0,default=10,description=From a started net adapter to its link."`
-	SwitchPath   Milliseconds `json:"switch_path,omitempty" yaml:"switch_path" jsonschema:"minimum=0,default=0,description=How long a host is out of reach when a switch takes or leaves the adapter of its own address."`
-	HostBoot     Milliseconds `json:"host_boot,omitempty" yaml:"host_boot" jsonschema:"minimum=0,default=50,description=From the restart of a host until it answers again."`
+	VFAllocation    Milliseconds `json:"vf_allocation,omitempty" yaml:"vf_allocation" jsonschema:"minimum=0,default=20,description=From a start of the VM or an IovWeight above 0 to the virtual function."`
+	VFDataPath      Milliseconds `json:"vf_data_path,omitempty" yaml:"vf_data_path" jsonschema:"minimum=0,default=20,description=From the virtual function to the data path through it."`
+	SMBRefresh      Milliseconds `json:"smb_refresh,omitempty" yaml:"smb_refresh" jsonschema:"minimum=0,default=20,description=Until SMB's table of interfaces follows a change."`
+	GuestBoot       Milliseconds `json:"guest_boot,omitempty" yaml:"guest_boot" jsonschema:"minimum=0,default=50,description=From the start of a VM until its guest answers."`
+	VMShutdown      Milliseconds `json:"vm_shutdown,omitempty" yaml:"vm_shutdown" jsonschema:"minimum=0,default=20,description=A graceful shutdown of a guest."`
+	VMShutdownLimit Milliseconds `json:"vm_shutdown_limit,omitempty" yaml:"vm_shutdown_limit" jsonschema:"minimum=0,default=2000,description=Until Stop-VM gives up on a guest that does not shut down; nobody has written down how long Windows waits."`
+	LinkUp          Milliseconds `json:"link_up,omitempty" yaml:"link_up" jsonschema:"minimum=0,default=10,description=From a started net adapter to its link."`
+	SwitchPath      Milliseconds `json:"switch_path,omitempty" yaml:"switch_path" jsonschema:"minimum=0,default=0,description=How long a host is out of reach when a switch takes or leaves the adapter of its own address."`
+	HostBoot        Milliseconds `json:"host_boot,omitempty" yaml:"host_boot" jsonschema:"minimum=0,default=50,description=From the restart of a host until it answers again."`
 }
 
 // ScenarioHost is a Hyper-V host.
@@ -51,6 +52,7 @@ type ScenarioHost struct {
 	OS        ScenarioOS         `json:"os,omitzero" yaml:"os"`
 	Iov       *ScenarioIov       `json:"iov,omitempty" yaml:"iov" jsonschema:"description=What the platform says about SR-IOV; default: supported."`
 	Listener  ScenarioListener   `json:"listener,omitzero" yaml:"listener"`
+	Setup     ScenarioSetup      `json:"setup,omitzero" yaml:"setup" jsonschema:"description=What is missing on a host that is set up in part only."`
 	Devices   []ScenarioDevice   `json:"devices" yaml:"devices" jsonschema:"required,minItems=1"`
 	Switches  []ScenarioSwitch   `json:"switches,omitempty" yaml:"switches"`
 	VMs       []ScenarioVM       `json:"vms,omitempty" yaml:"vms"`
@@ -133,6 +135,7 @@ type ScenarioVM struct {
 	Clustered   bool              `json:"clustered,omitempty" yaml:"clustered"`
 	Checkpoints []string          `json:"checkpoints,omitempty" yaml:"checkpoints"`
 	NoShutdown  bool              `json:"no_shutdown_integration,omitempty" yaml:"no_shutdown_integration"`
+	Hangs       bool              `json:"hangs_on_shutdown,omitempty" yaml:"hangs_on_shutdown" jsonschema:"description=The guest takes the request to shut down and never gets there."`
 	Notes       string            `json:"notes,omitempty" yaml:"notes"`
 	Adapters    []ScenarioAdapter `json:"adapters,omitempty" yaml:"adapters"`
 	Guest       *ScenarioGuest    `json:"guest,omitempty" yaml:"guest" jsonschema:"description=Default: the host's Windows."`
@@ -188,7 +191,7 @@ func defaultScenario() *Scenario {
 			Host:  ScenarioLogin{Username: "Administrator", Password: "Lab-Host-1!"},
 			Guest: ScenarioLogin{Username: "Administrator", Password: "Lab-Guest-1!"},
 		},
-		Timing: Timing{VFAllocation: 20, VFDataPath: 20, SMBRefresh: 20, GuestBoot: 50, VMShutdown: 20, LinkUp: 10, HostBoot: 50},
+		Timing: Timing{VFAllocation: 20, VFDataPath: 20, SMBRefresh: 20, GuestBoot: 50, VMShutdown: 20, VMShutdownLimit: 2000, LinkUp: 10, HostBoot: 50},
 		Unknowns: Unknowns{
 			RdmaWeightOnRunningVM: "apply", RdmaWeightZeroUnderIov: "reject", IovWithBandwidthMode: "ignore", GuestRdmaRegistryNeeds: "net_adapter",
 			InboxVFDriverRdma: "yes", DownLevelGuestRdma: "yes", IovBlockers: []string{"port_acl", "extended_acl", "port_mirroring"},

@@ -25,6 +25,12 @@ func newPSSession(c *call) {
 			"Connecting to a remote server failed: the lab has sessions to virtual machines only."))
 		return
 	}
+	if c.host.Setup.HyperVModule == moduleMissing { // errors.md 6
+		e := c.sessionError("HyperVModuleNotAvailable,"+c.coreTail(), "NotInstalled", "System.ArgumentException", "", "The Hyper-V Module for PowerShell is not available on this machine.")
+		e.Terminating = true
+		c.fail(e)
+		return
+	}
 	names := c.strs("Name")
 	for i, vm := range c.directTargets() {
 		if err := c.reachGuest(vm); err != nil {
@@ -47,7 +53,7 @@ func (c *call) directTargets() []*VM {
 	var found []*VM
 	for _, id := range c.strs("VMId") {
 		vm := c.host.vmByID(id)
-		if vm == nil {
+		if vm == nil || !c.seesVMs() {
 			c.fail(c.sessionArgument("InvalidVMIdNotSingle", id, "The input VMId %s does not resolve to a single virtual machine.", id))
 			continue
 		}
@@ -56,7 +62,7 @@ func (c *call) directTargets() []*VM {
 	for _, name := range c.strs("VMName") {
 		var named []*VM
 		for _, vm := range c.host.VMs {
-			if strings.EqualFold(vm.Name, name) {
+			if strings.EqualFold(vm.Name, name) && c.seesVMs() {
 				named = append(named, vm)
 			}
 		}
@@ -67,6 +73,12 @@ func (c *call) directTargets() []*VM {
 		found = append(found, named[0])
 	}
 	return found
+}
+
+// seesVMs says whether the user sees virtual machines at all; without the right the list is empty (errors.md 6).
+func (c *call) seesVMs() bool {
+	s := c.host.Setup
+	return s.VMMS == vmmsRunning && (s.UserRights == rightsAdministrator || s.UserRights == rightsHyperV)
 }
 
 // reachGuest says why no session to a guest comes about (errors.md 6).

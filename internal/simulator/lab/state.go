@@ -15,6 +15,7 @@ type Host struct {
 	Address   string           `json:"address"` // the host's own management address in the lab (not where the simulator listens)
 	Login     Login            `json:"-"`
 	Listener  Listener         `json:"listener"`
+	Setup     Setup            `json:"setup"`
 	OS        OS               `json:"os"`
 	Iov       IovSupport       `json:"iov"`
 	Devices   []*Device        `json:"devices"`
@@ -209,6 +210,7 @@ type VM struct {
 	Clustered           bool         `json:"clustered,omitempty"`
 	Checkpoints         []string     `json:"checkpoints,omitempty"`
 	ShutdownIntegration bool         `json:"shutdown_integration"`
+	HangsOnShutdown     bool         `json:"hangs_on_shutdown,omitempty"`
 	Notes               string       `json:"notes"`
 	Adapters            []*VMAdapter `json:"adapters"`
 	Guest               *Guest       `json:"guest,omitempty"`

@@ -126,12 +126,25 @@ func (c *call) computerSystem() *cmdlet.Object {
 	)
 }
 
+func serviceStatus(running bool) cmdlet.Enum {
+	e := cmdlet.Enum{Type: "System.ServiceProcess.ServiceControllerStatus", Name: "Running", Number: 4}
+	if !running {
+		e.Name, e.Number = "Stopped", 1
+	}
+	return e
+}
+
 // getService knows the services that a provider asks for.
 func getService(c *call) {
 	services := [][2]string{{"WinRM", "Windows Remote Management (WS-Management)"}, {"LanmanServer", "Server"}, {"LanmanWorkstation", "Workstation"}}
-	if c.guest() == nil {
+	stopped := ""
+	switch {
+	case c.guest() == nil && c.host.Setup.VMMS != "missing":
 		services = append(services, [2]string{"vmms", "Hyper-V Virtual Machine Management"})
-	} else {
+		if c.host.Setup.VMMS != vmmsRunning {
+			stopped = "vmms"
+		}
+	case c.guest() != nil:
 		services = append(services, [2]string{"vmicvmsession", "Hyper-V PowerShell Direct Service"})
 	}
 	byName, byDisplay := c.strs("Name"), c.strs("DisplayName")
@@ -146,7 +159,7 @@ func getService(c *call) {
 			Ref:   "service:" + s[0], Text: "System.ServiceProcess.ServiceController",
 			Properties: []cmdlet.Property{
 				prop("Name", s[0]), prop("DisplayName", s[1]), prop("ServiceName", s[0]),
-				prop("Status", cmdlet.Enum{Type: "System.ServiceProcess.ServiceControllerStatus", Name: "Running", Number: 4}),
+				prop("Status", serviceStatus(s[0] != stopped)),
 				prop("StartType", cmdlet.Enum{Type: "System.ServiceProcess.ServiceStartMode", Name: "Automatic", Number: 2}), prop("CanStop", true),
 			},
 		})

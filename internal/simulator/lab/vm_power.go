@@ -86,12 +86,28 @@ func stopVM(c *call) {
 			return c.hypervTask("OperationFailed", "Failed to shut down virtual machine '%s'.\nThe shutdown integration service does not answer. The device is not ready for use.", vm.Name)
 		}
 		vm.State = stateStopping
+		if vm.HangsOnShutdown {
+			return c.hung(vm)
+		}
 		c.wait(c.timing.VMShutdown.Duration())
 		if vm.State == stateStopping {
 			c.turnOff(vm, "Stop-VM")
 		}
 		return nil
 	})
+}
+
+// hung waits for a guest that never shuts down, until somebody turns the VM off or the cmdlet gives up.
+func (c *call) hung(vm *VM) *cmdlet.Error {
+	const look = 20 * time.Millisecond
+	for left := c.timing.VMShutdownLimit.Duration(); left > 0 && vm.State == stateStopping; left -= look {
+		c.wait(look)
+	}
+	if vm.State != stateStopping {
+		return nil
+	}
+	vm.State = stateRunning
+	return c.hypervTask("OperationFailed", "Failed to shut down virtual machine '%s'.\nThe guest operating system did not shut down in time.", vm.Name)
 }
 
 func (c *call) turnOff(vm *VM, reason string) {

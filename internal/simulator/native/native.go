@@ -37,7 +37,12 @@ type SessionModel interface {
 	SessionOpen(host, target, session string) bool
 }
 
-var _ process.Starter = (*Engine)(nil)
+// LanguageModel is implemented by models that can say whether PowerShell runs in constrained language mode on a host.
+type LanguageModel interface {
+	Constrained(host string) bool
+}
+
+var _ process.Engine = (*Engine)(nil)
 
 // New makes an engine that asks the model.
 func New(model cmdlet.Model, options Options) (*Engine, error) {
@@ -75,6 +80,9 @@ func (e *Engine) startAt(host, target, commandLine string) (process.Process, err
 	program, args := commandline.Split(commandLine)
 	if !commandline.IsPowerShell(program) {
 		return printed(commandline.NotRecognized(program), 1), nil
+	}
+	if m, ok := e.model.(LanguageModel); ok && target == "host" && m.Constrained(host) {
+		return printed(commandline.ConstrainedText, 1), nil
 	}
 	script, err := commandline.Script(args)
 	if err != nil {

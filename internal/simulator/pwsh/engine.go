@@ -49,7 +49,13 @@ type SessionModel interface {
 	SessionOpen(host, target, session string) bool
 }
 
-var _ process.Starter = (*Engine)(nil)
+// LanguageModel is implemented by models that can say whether PowerShell runs in constrained language mode on a
+// host. Only PowerShell on Windows knows that mode, so a process that would be in it is not started at all.
+type LanguageModel interface {
+	Constrained(host string) bool
+}
+
+var _ process.Engine = (*Engine)(nil)
 
 // New prepares the stubs, compiling them where the cache has none for this PowerShell (a few seconds),
 // and opens the door.
@@ -129,6 +135,9 @@ func (e *Engine) startAt(host, target, commandLine string, env []string) (proces
 	script, err := commandline.Script(args)
 	if err != nil {
 		return printed(err.Error()+"\r\n", 1), nil
+	}
+	if m, ok := e.model.(LanguageModel); ok && target == "host" && m.Constrained(host) {
+		return printed(commandline.ConstrainedText, 1), nil
 	}
 	modules, err := e.stubs.modules(e.available(host, target))
 	if err != nil {
