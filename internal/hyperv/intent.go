@@ -20,7 +20,7 @@ const (
 
 // intent is written ahead of the creation of an object, and its id behind it in a record of its own. A provider that
 // is killed before Terraform has stored the state leaves both, and the next create of the same resource then takes
-// the object over instead of refusing it as somebody else's (docs/decisions/0014).
+// the object over instead of refusing it as somebody else's (decision 0013).
 type intent struct {
 	Kind     string    `json:"kind"`
 	Name     string    `json:"name"`

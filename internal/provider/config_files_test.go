@@ -22,16 +22,15 @@ import (
 // configModule is one folder of .tf files, as far as the examples use the language: variables with defaults, locals,
 // outputs, module calls, resources and data sources with for_each, count excepted.
 type configModule struct {
-	t                          testing.TB
-	dir                        string
-	variables, outputs         map[string]*hclsyntax.Block
-	locals                     map[string]hclsyntax.Expression
-	calls                      map[string]*hclsyntax.Block
-	children                   map[string]*configModule
-	resources                  []*hclsyntax.Block // data sources too, in the order of the files
-	parent                     *configModule
-	call                       *hclsyntax.Block // that made it, nil for the root
-	resourceTypes, moduleNames map[string]bool
+	t                  testing.TB
+	dir                string
+	variables, outputs map[string]*hclsyntax.Block
+	locals             map[string]hclsyntax.Expression
+	calls              map[string]*hclsyntax.Block
+	children           map[string]*configModule
+	resources          []*hclsyntax.Block // data sources too, in the order of the files
+	parent             *configModule
+	call               *hclsyntax.Block // that made it, nil for the root
 }
 
 func readModule(t testing.TB, dir string) *configModule {
@@ -94,10 +93,9 @@ type moduleInstance struct {
 // node is one resource block, or data block, of the configuration; its instances come of the modules' and its own
 // for_each.
 type node struct {
-	in       *configModule
-	block    *hclsyntax.Block
-	needs    map[*node]bool
-	resolved bool
+	in    *configModule
+	block *hclsyntax.Block
+	needs map[*node]bool
 }
 
 func (n *node) name() string { return strings.Join(n.block.Labels, ".") }
