@@ -15,10 +15,11 @@ import (
 )
 
 // crashStride names the environment variable that says how many requests lie between two at which the provider dies;
-// with 1 it dies at each, which takes about ten minutes of processor time. sweepStride is what it is without.
+// with 1 it dies at each, which takes about ten minutes of processor time. sweepStride is what it is without. In any
+// case it dies at the last request of the first change of each type: what that did is done, and nobody knows.
 const (
 	crashStride = "HYPERVSIM_CRASH_STRIDE"
-	sweepStride = 17
+	sweepStride = 47
 )
 
 // crashLab is an example to sweep.
@@ -35,6 +36,7 @@ func crashLabs() []crashLab {
 type undisturbed struct {
 	end                  string // the lab when it is up, as like
 	requestsUp, requests int64  // of the apply, and of the destroy
+	endsUp, ends         map[string]int64
 	bouncesUp, bounces   map[string]int
 }
 
@@ -54,15 +56,24 @@ func TestCrashSweep(t *testing.T) {
 		t.Run(x.example, func(t *testing.T) {
 			t.Parallel()
 			want := x.undisturbed(t)
-			offset := min(stride, 1+int64(len(x.example))%stride) // not the same points in both labs
-			for k := offset; k <= want.requestsUp; k += stride {
+			for _, k := range crashPoints(stride, want.requestsUp, want.endsUp) {
 				t.Run(fmt.Sprintf("apply dies at request %d", k), func(t *testing.T) { x.diesAtApply(t, k, want) })
 			}
-			for k := offset; k <= want.requests; k += stride {
+			for _, k := range crashPoints(stride, want.requests, want.ends) {
 				t.Run(fmt.Sprintf("destroy dies at request %d", k), func(t *testing.T) { x.diesAtDestroy(t, k, want) })
 			}
 		})
 	}
+}
+
+// crashPoints are the requests at which the provider dies, out of all of a walk.
+func crashPoints(stride, all int64, ends map[string]int64) []int64 {
+	points := slices.Collect(maps.Values(ends))
+	for k := (stride + 1) / 2; k <= all; k += stride {
+		points = append(points, k)
+	}
+	slices.Sort(points)
+	return slices.Compact(points)
 }
 
 // undisturbed runs the lab up and down, and holds it against what both must be.
@@ -73,13 +84,14 @@ func (x crashLab) undisturbed(t *testing.T) undisturbed {
 	w := newWorld(t, l, x.example, x.variables)
 	up, down := &mortal{}, &mortal{}
 	w.apply(up, w.plan(false))
-	w.settled()
-	w.ready()
 	var out undisturbed
 	out.end, out.requestsUp, out.bouncesUp = like(l.state()), up.seen.Load(), portBounces(l.journal())
+	out.endsUp = w.ends
+	w.settled()
+	w.ready()
 	seq := l.seq()
 	w.apply(down, w.plan(true))
-	out.requests, out.bounces = down.seen.Load(), portBounces(l.since(seq))
+	out.requests, out.bounces, out.ends = down.seen.Load(), portBounces(l.since(seq)), w.ends
 	w.gone(before)
 	if out.requestsUp < 50 || out.requests < 50 {
 		t.Errorf("%d and %d requests: that is no lab", out.requestsUp, out.requests)

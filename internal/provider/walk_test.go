@@ -41,6 +41,8 @@ type world struct {
 	planned   map[string]object
 	// inFlight is what a provider that died was at.
 	inFlight string
+	// ends are the numbers of the requests that the first change of each type of resource ended with, in the last walk.
+	ends map[string]int64
 }
 
 // sweepLab is a lab that does everything at once and takes passwords as they are: what is swept is many runs.
@@ -224,7 +226,7 @@ func (w *world) check(i configInstance, p plan) {
 // is not in the state.
 func (w *world) apply(m *mortal, changes changeSet) (lived bool) {
 	w.t.Helper()
-	w.planned = map[string]object{}
+	w.planned, w.ends = map[string]object{}, map[string]int64{}
 	return w.walk(m, func(h *harness) {
 		for _, c := range changes {
 			w.inFlight = c.address
@@ -268,6 +270,9 @@ func (w *world) apply(m *mortal, changes changeSet) (lived bool) {
 				delete(w.state, c.address)
 			default:
 				w.state[c.address] = now
+			}
+			if w.ends[c.typ()] == 0 {
+				w.ends[c.typ()] = m.seen.Load()
 			}
 		}
 		w.inFlight = ""
