@@ -54,7 +54,7 @@ func (h *Host) UpdateSwitch(ctx context.Context, id string, spec SwitchSpec) (*S
 		find[VMSwitch](b, wire.Call{Cmdlet: "Get-VMSwitch", Parameters: map[string]any{"Id": []any{wire.GUID(id)}}, Save: "switch"})
 	}
 	if spec.Notes != nil && *spec.Notes != now.VMSwitch.Notes {
-		b.change(wire.Call{Cmdlet: "Set-VMSwitch", Input: "switch", Parameters: map[string]any{"Notes": *spec.Notes, "Confirm": false}})
+		b.change(wire.Call{Cmdlet: "Set-VMSwitch", Parameters: map[string]any{"VMSwitch": wire.Ref{Call: "switch"}, "Notes": *spec.Notes, "Confirm": false}})
 	}
 	if spec.AllowManagementOS != nil && *spec.AllowManagementOS != now.ManagementAdapter {
 		h.changeManagementAdapter(b, spec, now)
@@ -165,7 +165,7 @@ func changeMembers(b *batch, spec SwitchSpec, now *Switch) {
 	add, remove := without(spec.NetAdapterNames, now.NetAdapterNames), without(now.NetAdapterNames, spec.NetAdapterNames)
 	if !now.EmbeddedTeamingEnabled {
 		if len(add) > 0 {
-			b.change(wire.Call{Cmdlet: "Set-VMSwitch", Input: "switch", Parameters: map[string]any{"NetAdapterName": add[0], "Confirm": false}})
+			b.change(wire.Call{Cmdlet: "Set-VMSwitch", Parameters: map[string]any{"VMSwitch": wire.Ref{Call: "switch"}, "NetAdapterName": add[0], "Confirm": false}})
 		}
 		return
 	}
