@@ -80,9 +80,10 @@ func (h *Host) RestartVM(ctx context.Context, spec VMRestartSpec) (*VMRestartRep
 	if err != nil {
 		return nil, err
 	}
-	vm, err := inv.findVM(h, op, AdapterRef{VMID: spec.VMID, VMName: spec.VMName})
+	ref := AdapterRef{VMID: spec.VMID, VMName: spec.VMName}
+	vm, err := inv.findVM(h, op, ref)
 	if err != nil {
-		return nil, err
+		return nil, h.elaborate(ctx, ref, err)
 	}
 	r := &vmRestart{host: h, vm: *vm, options: spec.withDefaults(), progress: spec.Progress, ledger: inv.ledger, now: inv.Now(), reason: "it was asked to be restarted"}
 	report := &VMRestartReport{VM: *vm}
