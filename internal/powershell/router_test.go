@@ -126,6 +126,11 @@ func TestRouter(t *testing.T) {
 			calls: []Call{inNamed("own", vm, call("Set-B", nil)), call("Set-C", nil)}, log: []string{"guest: Set-B"}, want: []string{"GuestSessionLost session started"}},
 		{name: "lost before", fails: func() error { return &LostError{Err: errors.New("gone")} },
 			calls: []Call{inNamed("own", vm, call("Set-B", nil))}, log: []string{"guest: Set-B"}, want: []string{"GuestSessionLost session"}},
+		{name: "out of reach before it began, on a session that was kept", fails: func() error { return &LostError{Err: &winrm.NetError{Op: winrm.OpSend, Err: errors.New("reset")}} },
+			calls: []Call{inNamed("own", vm, call("Set-B", nil))}, log: []string{"guest: Set-B"}, want: []string{"GuestConnectionFailed session"}},
+		{name: "out of reach in the middle", fails: func() error {
+			return &LostError{Err: &winrm.NetError{Op: winrm.OpReceive, Err: errors.New("reset"), Sent: true}, Started: true}
+		}, calls: []Call{inNamed("own", vm, call("Set-B", nil))}, log: []string{"guest: Set-B"}, want: []string{"GuestSessionLost session started"}},
 		{name: "nonsense", fails: func() error { return badReply("nothing") },
 			calls: []Call{inNamed("own", vm, call("Set-B", nil))}, log: []string{"guest: Set-B"}, want: []string{"RunnerGuestAnswer session started"}},
 		{name: "the host is lost before it began, behind a change in the guest", hostFails: func() error { return &LostError{Err: errors.New("gone")} },
