@@ -120,6 +120,12 @@ func TestRouter(t *testing.T) {
 			log:   []string{"guest: Get-B Get-C Get-D"}, want: []string{"GuestConnectionFailed session", "GuestConnectionFailed session"}},
 		{name: "credential refused", fails: func() error { return &winrm.OpError{Err: auth} },
 			calls: []Call{inNamed("own", vm, read("Get-B"))}, log: []string{"guest: Get-B"}, want: []string{"GuestLogonRefused session"}},
+		{name: "credential refused by the KDC", fails: func() error {
+			return &winrm.OpError{Err: &winrm.KerberosError{Problem: winrm.KerberosWrongPassword, Err: errors.New("no")}}
+		}, calls: []Call{inNamed("own", vm, read("Get-B"))}, log: []string{"guest: Get-B"}, want: []string{"GuestLogonRefused session"}},
+		{name: "no KDC", fails: func() error {
+			return &winrm.OpError{Err: &winrm.KerberosError{Problem: winrm.KerberosUnreachable, Err: errors.New("no")}}
+		}, calls: []Call{inNamed("own", vm, read("Get-B"))}, log: []string{"guest: Get-B"}, want: []string{"GuestConnectionFailed session"}},
 		{name: "no right to use WinRM", fails: func() error { return &winrm.Fault{Code: winrm.CodeAccessDenied} },
 			calls: []Call{inNamed("own", vm, read("Get-B"))}, log: []string{"guest: Get-B"}, want: []string{"GuestLogonRefused session"}},
 		{name: "lost", fails: func() error { return &LostError{Err: errors.New("gone"), Started: true} },
