@@ -201,6 +201,7 @@ func (x way) holds(t *testing.T, w *recorder, secrets ...secret) {
 	for i, kind := range kinds {
 		if sealed := strings.HasPrefix(kind, "multipart/encrypted"); sealed == x.inClear {
 			t.Errorf("a body of %d bytes: %q", len(bodies[i]), kind)
+			break
 		}
 	}
 }
