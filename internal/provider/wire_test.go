@@ -173,10 +173,10 @@ func (x way) holds(t *testing.T, w *recorder, secrets ...secret) {
 	if len(everything) < 5000 {
 		t.Errorf("%d bytes: the wire was not used", len(everything))
 	}
-	clear := 0
+	parts := 0
 	for _, part := range []string{"Envelope", "CommandLine", "powershell", "schemas.microsoft.com/wbem"} {
 		if bytes.Contains(everything, []byte(part)) {
-			clear++
+			parts++
 		}
 	}
 	found := 0
@@ -186,10 +186,10 @@ func (x way) holds(t *testing.T, w *recorder, secrets ...secret) {
 		}
 	}
 	switch {
-	case x.inClear && (clear == 0 || found == 0):
-		t.Errorf("what goes in clear was not found: %d, %d", clear, found)
-	case !x.inClear && clear+found > 0:
-		t.Errorf("%d passwords and %d parts of messages went over the wire", found, clear)
+	case x.inClear && (parts == 0 || found == 0):
+		t.Errorf("what goes in clear was not found: %d, %d", parts, found)
+	case !x.inClear && parts+found > 0:
+		t.Errorf("%d passwords and %d parts of messages went over the wire", found, parts)
 	}
 	if !x.http {
 		return
