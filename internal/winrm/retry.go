@@ -193,7 +193,7 @@ func (t *Transport) post(ctx context.Context, op Op, m *soap.SoapMessage) (tried
 			if waiting.IsZero() {
 				waiting = time.Now()
 			}
-			if time.Since(waiting) < quotaWait {
+			if time.Since(waiting) < t.quotaWait {
 				return "", err
 			}
 		}
