@@ -61,7 +61,7 @@ func (h *Host) UpdateSwitch(ctx context.Context, id string, spec SwitchSpec) (*S
 	}
 	changeMembers(b, spec, now)
 	if spec.LoadBalancingAlgorithm != "" && spec.LoadBalancingAlgorithm != now.LoadBalancingAlgorithm {
-		b.change(wire.Call{Cmdlet: "Set-VMSwitchTeam", Input: "switch", Parameters: map[string]any{"LoadBalancingAlgorithm": spec.LoadBalancingAlgorithm, "Confirm": false}})
+		b.change(teamCall("switch", spec))
 	}
 	if !c.away() {
 		w.addRemoves(b)
