@@ -46,6 +46,9 @@ type Host struct {
 	// claimed are the objects whose settings a resource of this process owns: two resources that are
 	// configured alike look like one repeated after a crash in the ledger, but not here.
 	claimed claims
+	// making are the intents of this process: what they are about is no orphan of a killed one.
+	making claims
+	stored stored
 
 	// ledgerEmptying is held for writing while the ledger's key is removed because nothing is left in
 	// it, for reading while a record is written: so the key never goes away under a record.
@@ -78,7 +81,8 @@ func NewHost(name string, exec powershell.Executor, opts Options) *Host {
 	if opts.RestartWait == 0 {
 		opts.RestartWait = 2 * time.Minute
 	}
-	return &Host{Name: name, exec: exec, reads: opts.Reads, opts: opts, locks: newKeyedLocks(), claimed: claims{mu: &sync.Mutex{}, objects: map[string]bool{}}}
+	return &Host{Name: name, exec: exec, reads: opts.Reads, opts: opts, locks: newKeyedLocks(), claimed: claims{mu: &sync.Mutex{}, objects: map[string]bool{}},
+		making: claims{mu: &sync.Mutex{}, objects: map[string]bool{}}, stored: stored{mu: &sync.Mutex{}, records: map[string]bool{}}}
 }
 
 // invalidate forgets the shared inventory: something of ours is changing the host.

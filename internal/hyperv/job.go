@@ -35,6 +35,7 @@ func (b *batch) away(ctx context.Context, records *ledgerWrites, now time.Time, 
 		return nil, err
 	}
 	j := &job{Job: id, host: b.host, op: b.op, obj: b.about}
+	b.host.making.add(j.task())
 	start, err := j.startBatch(b, records, now, undo)
 	if err != nil {
 		return nil, err
@@ -218,6 +219,33 @@ func (j *job) rollBack(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// endJobs lets the host take back, now, what providers that were killed did not confirm: what it is about to take back
+// is nothing to build on.
+func (h *Host) endJobs(ctx context.Context, op, about string, l *ledger) error {
+	for _, id := range sorted(l.jobs) {
+		j := &job{Job: powershell.Job{ID: id}, host: h, op: op, obj: about}
+		for !h.making.has(j.task()) {
+			result, armed, err := j.look(ctx)
+			if err != nil {
+				return err
+			}
+			if !armed {
+				break
+			}
+			if result != "" { // before that it is still at it
+				if err := j.rollBack(ctx); err != nil {
+					return err
+				}
+				break
+			}
+			if err := h.wait(ctx); err != nil {
+				return j.unfinished(err)
+			}
+		}
+	}
+	return nil
 }
 
 // holdLedger keeps the ledger's key from being removed while records are written.

@@ -78,6 +78,7 @@ type claim struct {
 type ledger struct {
 	exists bool
 	values map[string]string
+	jobs   map[string]bool // ids of jobs that nobody has confirmed yet
 }
 
 // ledgerQuery is the ledger of a batch that has yet to run.
@@ -104,7 +105,7 @@ func (b *batch) readLedger() *ledgerQuery {
 
 // result decodes the ledger and refuses a key that others may write: its records would be theirs.
 func (q *ledgerQuery) result() (*ledger, error) {
-	l := &ledger{values: map[string]string{}}
+	l := &ledger{values: map[string]string{}, jobs: map[string]bool{}}
 	if len(q.acl.Items) == 0 {
 		return l, nil
 	}
@@ -122,6 +123,9 @@ func (q *ledgerQuery) result() (*ledger, error) {
 		for name, v := range all {
 			if s, ok := v.(string); ok && strings.Contains(name, ".") && !strings.HasPrefix(name, "job.") {
 				l.values[name] = s
+			}
+			if parts := strings.Split(name, "."); len(parts) == 3 && parts[0] == "job" {
+				l.jobs[parts[1]] = true
 			}
 		}
 	}

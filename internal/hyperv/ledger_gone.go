@@ -11,6 +11,11 @@ import (
 // its adapter, so what the ledger had and the VMs have not is gone for good.
 func (w *ledgerWrites) dropGone(inv *Inventory, allVMs bool) {
 	for name, raw := range w.from.values {
+		if vmID, guid, ok := madeAdapter(name, raw); ok && inv.isGone(vmID, guid, allVMs) {
+			w.drop(name)
+			w.drop("intent." + strings.TrimPrefix(name, "made."))
+			continue
+		}
 		var r struct {
 			Object string `json:"object"`
 		}
@@ -41,4 +46,11 @@ func (inv *Inventory) isGone(vmID, guid string, allVMs bool) bool {
 		return true
 	}
 	return allVMs
+}
+
+// madeAdapter reads the record of an adapter that the provider made: its id, Microsoft:<VM>\\<adapter>.
+func madeAdapter(name, raw string) (vmID, guid string, ok bool) {
+	id, colon := strings.CutPrefix(raw, "Microsoft:")
+	vmID, guid, both := strings.Cut(id, `\`)
+	return vmID, adapterGUID(guid), colon && both && strings.HasPrefix(name, "made.")
 }

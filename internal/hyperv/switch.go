@@ -33,6 +33,8 @@ type SwitchSpec struct {
 	// PreserveHostIPConfig gives the host's static addresses, gateways and DNS servers to the adapter that takes the
 	// place of the one that had them.
 	PreserveHostIPConfig bool
+	// DisconnectAdapters lets the switch be removed under VM adapters that are connected to it.
+	DisconnectAdapters bool
 	// KeepOwedOnDelete leaves the restart owed that a removal needs (restart_on_destroy = false).
 	KeepOwedOnDelete bool
 }
@@ -42,10 +44,11 @@ type Switch struct {
 	VMSwitch
 	NetAdapterNames        []string
 	LoadBalancingAlgorithm string
-	ManagementAdapter      bool   // a host vNIC named like the switch exists (facts.md 16)
-	Profile                string // of the first member's driver
-	Debts                  []Debt // owed for this switch
-	DeviceOwes             bool   // a restart of one of its devices is owed, whoever made the debt
+	ManagementAdapter      bool               // a host vNIC named like the switch exists (facts.md 16)
+	Profile                string             // of the first member's driver
+	Connected              []ConnectedAdapter // where the VMs were read
+	Debts                  []Debt             // owed for this switch
+	DeviceOwes             bool               // a restart of one of its devices is owed, whoever made the debt
 	Notes                  []Note
 }
 
@@ -63,7 +66,11 @@ func (h *Host) GetSwitch(ctx context.Context, id string) (*Switch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.switchByID(inv, id)
+	s, err := h.switchByID(inv, id)
+	if err == nil {
+		h.noteStored(inv, intent{Kind: kindSwitch, Name: s.Name}, s.ID)
+	}
+	return s, err
 }
 
 func (h *Host) switchByID(inv *Inventory, id string) (*Switch, error) {
@@ -117,7 +124,7 @@ func switchNames(list []VMSwitch) []string {
 
 // describeSwitch joins a switch with its members, team and debts.
 func (inv *Inventory) describeSwitch(s VMSwitch) *Switch {
-	out := &Switch{VMSwitch: s}
+	out := &Switch{VMSwitch: s, Connected: inv.connectedTo(s.ID)}
 	for _, guid := range s.NetAdapterInterfaceGuid {
 		if nic, ok := inv.netAdapterByGUID(guid); ok {
 			out.NetAdapterNames = append(out.NetAdapterNames, nic.Name)
@@ -185,31 +192,78 @@ func (h *Host) switchMembers(inv *Inventory, op string, spec SwitchSpec, own str
 	return nics, out, nil
 }
 
-// CreateSwitch makes the switch, pays the restart that it needs, and checks what SR-IOV really says.
+// CreateSwitch makes the switch, pays the restart that it needs, connects what a removed switch of this name had left
+// disconnected, and checks what SR-IOV really says. A switch that a killed provider had made for this same resource
+// is taken over.
 func (h *Host) CreateSwitch(ctx context.Context, spec SwitchSpec) (*Switch, error) {
-	const op = "create the switch"
 	free, err := h.locks.lock(ctx, "switch:"+strings.ToLower(spec.Name))
 	if err != nil {
 		return nil, err
 	}
 	defer free()
+	out, again, err := h.createSwitch(ctx, spec)
+	if again && err == nil {
+		out, _, err = h.createSwitch(ctx, spec)
+	}
+	return out, err
+}
+
+// createSwitch is CreateSwitch under the switch's lock. again says that an orphan was removed, so that the host is to
+// be looked at anew.
+func (h *Host) createSwitch(ctx context.Context, spec SwitchSpec) (out *Switch, again bool, err error) {
+	const op = "create the switch"
 	inv, unlock, err := h.readLocked(ctx, op, switchAbout(spec.Name), spec.NetAdapterNames, partHost, partNetAdapters, partSwitches, partLedger, partHostNetwork)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	defer unlock()
-	for _, s := range inv.Switches {
-		if strings.EqualFold(s.Name, spec.Name) {
-			return nil, &Error{Kind: Conflict, Op: op, Host: h.Name, Object: switchAbout(spec.Name), Attribute: "name", Value: spec.Name,
-				Cause: "A switch of this name exists already.",
-				Fix:   fmt.Sprintf("Import it (terraform import … '%s/%s'), choose another name, or remove it. SR-IOV cannot be turned on later (facts.md 8).", h.Name, s.ID)}
-		}
-	}
-	nics, devices, err := h.switchMembers(inv, op, spec, "")
+	defer func() { unlock() }()
+	orphan, err := h.orphanSwitch(inv, op, spec)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
+	own := ""
+	if orphan != nil {
+		own = orphan.ID
+	}
+	nics, devices, err := h.switchMembers(inv, op, spec, own)
+	if err != nil {
+		return nil, false, err
+	}
+	in := switchIntent(spec, nics)
+	in.Since = inv.Now()
+	defer h.holdIntent(in, &err, &again)()
+	switch {
+	case orphan == nil:
+		out, err = h.makeSwitch(ctx, op, spec, in, inv, nics, devices)
+	case h.pendingJobs(inv, nics):
+		unlock()
+		return nil, true, h.endJobs(ctx, op, switchAbout(spec.Name), inv.ledger)
+	case !canTakeOver(spec, in, inv, orphan):
+		unlock()
+		left := spec
+		left.RestartPolicy, left.KeepOwedOnDelete = RestartManual, true // the switch that comes next owes the same restart
+		_, err = h.DeleteSwitch(ctx, orphan.ID, left)
+		return nil, true, err
+	default:
+		var change *changedSwitch
+		out, change, err = h.changeSwitch(ctx, op, inv, orphan, spec)
+		change.unlock()
+	}
+	if err != nil {
+		return out, false, err
+	}
+	epoch := h.currentEpoch()
+	unlock() // others that change the device come first: one restart serves all
+	if out, err = h.finishSwitch(ctx, op, spec, inv, out, devices, epoch); err == nil {
+		h.made(in)
+	}
+	return out, false, err
+}
+
+// makeSwitch makes the switch and its debts; a switch that fails is undone.
+func (h *Host) makeSwitch(ctx context.Context, op string, spec SwitchSpec, in intent, inv *Inventory, nics []NetAdapter, devices []*Device) (*Switch, error) {
 	w := inv.ledger.writes()
+	w.intend(in)
 	owner := switchOwner(nics[0].InterfaceGuid)
 	for _, d := range devices {
 		if d.Profile.RebindAfterSwitch {
@@ -218,24 +272,28 @@ func (h *Host) CreateSwitch(ctx context.Context, spec SwitchSpec) (*Switch, erro
 		}
 	}
 	w.claimPorts(spec, nics, nil)
-	out, err := h.newSwitch(ctx, op, spec, w, inv, nics)
+	out, err := h.newSwitch(ctx, op, spec, in, w, inv, nics)
 	if changeLost(err) && len(h.managementPath(inv, nics)) == 0 { // a job is taken back by the host itself
 		out, err = h.lostNewSwitch(ctx, op, spec, inv, err)
 	}
 	if err != nil {
-		return nil, h.undoNewSwitch(ctx, spec, inv, owner, err)
+		return nil, h.undoNewSwitch(ctx, spec, in, inv, owner, err)
 	}
-	epoch := h.currentEpoch()
-	unlock() // others that change the device come first: one restart serves all
+	return out, nil
+}
+
+// finishSwitch pays what the new switch owes, connects what was disconnected, and looks at what came of it.
+func (h *Host) finishSwitch(ctx context.Context, op string, spec SwitchSpec, inv *Inventory, out *Switch, devices []*Device, epoch int) (*Switch, error) {
 	var notes []Note
 	bounced := false
 	if spec.RestartPolicy != RestartManual {
+		due := ownedBy(owners(out.Debts)...)
 		for _, d := range devices {
-			if !d.Profile.RebindAfterSwitch {
+			if !owes(out.Debts, d.Location) {
 				continue
 			}
 			bounced = true
-			if _, err := h.payOwed(ctx, d, inv, epoch, ownedBy(owner)); err != nil {
+			if _, err := h.payOwed(ctx, d, inv, epoch, due); err != nil {
 				notes = append(notes, Note{"The restart of the net adapters failed", err.Error() + "\n\nThe switch was made. The restart stays owed and is tried again by the next apply."})
 			}
 		}
@@ -260,12 +318,12 @@ func (h *Host) CreateSwitch(ctx context.Context, spec SwitchSpec) (*Switch, erro
 		}
 		return nil, cause
 	}
-	out.Notes = notes
+	out.Notes = append(notes, h.reconnect(ctx, out, inv.ledger)...)
 	return out, nil
 }
 
 // newSwitch runs the batch that makes the switch: the debt first, then the switch, then what it is.
-func (h *Host) newSwitch(ctx context.Context, op string, spec SwitchSpec, w *ledgerWrites, before *Inventory, nics []NetAdapter) (*Switch, error) {
+func (h *Host) newSwitch(ctx context.Context, op string, spec SwitchSpec, in intent, w *ledgerWrites, before *Inventory, nics []NetAdapter) (*Switch, error) {
 	c := &switchChange{host: h, batch: h.batch(op, switchAbout(spec.Name)), records: w, before: before, path: h.managementPath(before, nics), preserve: spec.PreserveHostIPConfig,
 		parts: []part{partNetAdapters, partSwitches, partLedger}}
 	c.begin()
@@ -284,6 +342,7 @@ func (h *Host) newSwitch(ctx context.Context, op string, spec SwitchSpec, w *led
 		p["Notes"] = *spec.Notes
 	}
 	made := changeAndRead[VMSwitch](b, wire.Call{Cmdlet: "New-VMSwitch", Parameters: p, Save: "new"})
+	b.noteMade(in, "new")
 	if spec.LoadBalancingAlgorithm != "" {
 		b.change(teamCall("new", spec))
 	}
@@ -309,7 +368,7 @@ func teamCall(saved string, spec SwitchSpec) wire.Call {
 
 // undoNewSwitch removes what a failed New-VMSwitch left: the debt, and a switch that exists all the same
 // (an orphan of a failed roll-back is possible: facts.md 14).
-func (h *Host) undoNewSwitch(ctx context.Context, spec SwitchSpec, inv *Inventory, owner string, cause error) error {
+func (h *Host) undoNewSwitch(ctx context.Context, spec SwitchSpec, in intent, inv *Inventory, owner string, cause error) error {
 	ctx, cancel := h.cleanUp(ctx)
 	defer cancel()
 	w := inv.ledger.writes()
@@ -317,6 +376,9 @@ func (h *Host) undoNewSwitch(ctx context.Context, spec SwitchSpec, inv *Inventor
 		if d.Owner == owner {
 			w.settle(d)
 		}
+	}
+	if !changeLost(cause) { // else it may still come, and is then taken over
+		w.dropIntent(in)
 	}
 	for _, name := range spec.NetAdapterNames {
 		if nic, ok := inv.netAdapter(name); ok {
@@ -365,7 +427,7 @@ func (h *Host) lostNewSwitch(ctx context.Context, op string, spec SwitchSpec, be
 	}
 	var e *Error
 	if asError(cause, &e) {
-		e.Fix += fmt.Sprintf(" A switch %q that is there by then is imported (terraform import … '%s/%s') or removed.", spec.Name, h.Name, spec.Name)
+		e.Fix += fmt.Sprintf(" A switch %q that is there by then is taken over by the next apply.", spec.Name)
 	}
 	return nil, cause
 }

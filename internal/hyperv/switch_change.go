@@ -10,7 +10,7 @@ import (
 )
 
 // UpdateSwitch changes what Windows can change in place: name, notes, the host's own adapter, members and
-// load balancing of a team; then it pays the restarts that are owed.
+// load balancing of a team; then it pays the restarts that are owed, and connects what waits for the switch.
 func (h *Host) UpdateSwitch(ctx context.Context, id string, spec SwitchSpec) (*Switch, error) {
 	const op = "change the switch"
 	inv, unlock, err := h.readLocked(ctx, op, switchAbout(spec.Name), spec.NetAdapterNames, partHost, partNetAdapters, partSwitches, partLedger, partHostNetwork)
@@ -22,66 +22,19 @@ func (h *Host) UpdateSwitch(ctx context.Context, id string, spec SwitchSpec) (*S
 	if err != nil {
 		return nil, err
 	}
-	nics, devices, err := h.switchMembers(inv, op, spec, id)
-	if err != nil {
-		return nil, err
-	}
-	w := inv.ledger.writes()
-	moved := h.oweForMembers(inv, w, spec, now)
-	for loc, d := range moved {
-		if len(devices) == 0 || !hasDevice(devices, loc) {
-			unlockOld, err := h.lockDevice(ctx, d)
-			if err != nil {
-				return nil, err
-			}
-			unlocked := unlock
-			unlock = sync.OnceFunc(func() { unlockOld(); unlocked() })
-			devices = append(devices, d)
-		}
-	}
-	w.claimPorts(spec, nics, leavers(nics, inv.members(now)))
-	c := &switchChange{host: h, batch: h.batch(op, switchAbout(spec.Name)), records: w, before: inv, preserve: spec.PreserveHostIPConfig,
-		parts: []part{partHost, partNetAdapters, partSwitches, partLedger}}
-	removed := spec.AllowManagementOS != nil && !*spec.AllowManagementOS && now.ManagementAdapter
-	if removed || len(without(spec.NetAdapterNames, now.NetAdapterNames))+len(without(now.NetAdapterNames, spec.NetAdapterNames)) > 0 {
-		c.path = h.managementPath(inv, append(nics, inv.members(now)...))
-	}
-	c.begin()
-	b := c.batch
-	find[VMSwitch](b, wire.Call{Cmdlet: "Get-VMSwitch", Parameters: map[string]any{"Id": []any{wire.GUID(id)}}, Save: "switch"})
-	if now.Name != spec.Name {
-		b.change(wire.Call{Cmdlet: "Rename-VMSwitch", Input: "switch", Parameters: map[string]any{"NewName": spec.Name, "Confirm": false}})
-		find[VMSwitch](b, wire.Call{Cmdlet: "Get-VMSwitch", Parameters: map[string]any{"Id": []any{wire.GUID(id)}}, Save: "switch"})
-	}
-	if spec.Notes != nil && *spec.Notes != now.VMSwitch.Notes {
-		b.change(wire.Call{Cmdlet: "Set-VMSwitch", Parameters: map[string]any{"VMSwitch": wire.Ref{Call: "switch"}, "Notes": *spec.Notes, "Confirm": false}})
-	}
-	if spec.AllowManagementOS != nil && *spec.AllowManagementOS != now.ManagementAdapter {
-		h.changeManagementAdapter(b, spec, now)
-	}
-	changeMembers(b, spec, now)
-	if spec.LoadBalancingAlgorithm != "" && spec.LoadBalancingAlgorithm != now.LoadBalancingAlgorithm {
-		b.change(teamCall("switch", spec))
-	}
-	if !c.away() {
-		w.addRemoves(b)
-	}
-	read, err := c.run(ctx, func(undo *batch) { undoSwitchChange(undo, id, spec, now, removed) })
-	if err != nil {
-		return nil, err
-	}
-	out, err := h.switchByID(read, id)
-	if err != nil {
-		return nil, err
-	}
+	out, change, err := h.changeSwitch(ctx, op, inv, now, spec)
 	epoch := h.currentEpoch()
+	change.unlock()
 	unlock()
+	if err != nil {
+		return nil, err
+	}
 	if spec.RestartPolicy != RestartManual {
-		for _, d := range devices {
+		for _, d := range change.devices {
 			if !owes(out.Debts, d.Location) {
 				continue
 			}
-			if _, err := h.payOwed(ctx, d, read, epoch, ownedBy(owners(out.Debts)...)); err != nil {
+			if _, err := h.payOwed(ctx, d, change.read, epoch, ownedBy(owners(out.Debts)...)); err != nil {
 				return out, err
 			}
 			if out, err = h.readSwitch(ctx, id); err != nil {
@@ -89,8 +42,74 @@ func (h *Host) UpdateSwitch(ctx context.Context, id string, spec SwitchSpec) (*S
 			}
 		}
 	}
-	out.Notes = iovNotes(inv, out)
+	out.Notes = append(iovNotes(inv, out), h.reconnect(ctx, out, change.read.ledger)...)
 	return out, nil
+}
+
+// changedSwitch is what a change in place leaves for what comes next.
+type changedSwitch struct {
+	read    *Inventory
+	devices []*Device // that the switch has, leaves or comes to
+	unlocks []func()
+}
+
+func (c *changedSwitch) unlock() {
+	for _, f := range c.unlocks {
+		f()
+	}
+	c.unlocks = nil
+}
+
+// changeSwitch makes the change in place. Callers hold the lock of the devices that the switch is to have.
+func (h *Host) changeSwitch(ctx context.Context, op string, inv *Inventory, now *Switch, spec SwitchSpec) (*Switch, *changedSwitch, error) {
+	change := &changedSwitch{}
+	nics, devices, err := h.switchMembers(inv, op, spec, now.ID)
+	if err != nil {
+		return nil, change, err
+	}
+	change.devices = devices
+	w := inv.ledger.writes()
+	moved := h.oweForMembers(inv, w, spec, now)
+	for loc, d := range moved {
+		if !hasDevice(change.devices, loc) {
+			unlockOld, err := h.lockDevice(ctx, d)
+			if err != nil {
+				return nil, change, err
+			}
+			change.unlocks = append(change.unlocks, unlockOld)
+			change.devices = append(change.devices, d)
+		}
+	}
+	w.claimPorts(spec, nics, leavers(nics, inv.members(now)))
+	c := &switchChange{host: h, batch: h.batch(op, switchAbout(spec.Name)), records: w, before: inv, preserve: spec.PreserveHostIPConfig,
+		parts: []part{partHost, partNetAdapters, partSwitches, partConnections, partLedger}}
+	removed := spec.AllowManagementOS != nil && !*spec.AllowManagementOS && now.ManagementAdapter
+	if removed || len(without(spec.NetAdapterNames, now.NetAdapterNames))+len(without(now.NetAdapterNames, spec.NetAdapterNames)) > 0 {
+		c.path = h.managementPath(inv, append(nics, inv.members(now)...))
+	}
+	c.begin()
+	b := c.batch
+	find[VMSwitch](b, wire.Call{Cmdlet: "Get-VMSwitch", Parameters: map[string]any{"Id": []any{wire.GUID(now.ID)}}, Save: "switch"})
+	if now.Name != spec.Name {
+		b.change(wire.Call{Cmdlet: "Rename-VMSwitch", Input: "switch", Parameters: map[string]any{"NewName": spec.Name, "Confirm": false}})
+		find[VMSwitch](b, wire.Call{Cmdlet: "Get-VMSwitch", Parameters: map[string]any{"Id": []any{wire.GUID(now.ID)}}, Save: "switch"})
+	}
+	if spec.Notes != nil && *spec.Notes != now.VMSwitch.Notes {
+		b.change(wire.Call{Cmdlet: "Set-VMSwitch", Input: "switch", Parameters: map[string]any{"Notes": *spec.Notes, "Confirm": false}})
+	}
+	changeManagementAdapter(b, spec, now)
+	changeMembers(b, spec, now)
+	if spec.LoadBalancingAlgorithm != "" && spec.LoadBalancingAlgorithm != now.LoadBalancingAlgorithm {
+		b.change(teamCall("switch", spec))
+	}
+	if !c.away() {
+		w.addRemoves(b)
+	}
+	if change.read, err = c.run(ctx, func(undo *batch) { undoSwitchChange(undo, now.ID, spec, now, removed) }); err != nil {
+		return nil, change, err
+	}
+	out, err := h.switchByID(change.read, now.ID)
+	return out, change, err
 }
 
 // undoSwitchChange gives the switch its host vNIC and its net adapters back.
@@ -147,16 +166,25 @@ func owes(debts []Debt, target string) bool {
 	return false
 }
 
-// changeManagementAdapter adds or removes the one host vNIC that is named like the switch. Set-VMSwitch
-// -AllowManagementOS would remove all of the switch's host vNICs (facts.md 16).
-func (h *Host) changeManagementAdapter(b *batch, spec SwitchSpec, now *Switch) {
-	if *spec.AllowManagementOS {
-		b.change(wire.Call{Cmdlet: "Add-VMNetworkAdapter", Parameters: map[string]any{"ManagementOS": true, "SwitchName": spec.Name, "Name": spec.Name, "Confirm": false}})
-		return
+// changeManagementAdapter adds or removes the one host vNIC that is named like the switch, and renames it with the
+// switch. Set-VMSwitch -AllowManagementOS would remove all of the switch's host vNICs (facts.md 16).
+func changeManagementAdapter(b *batch, spec SwitchSpec, now *Switch) {
+	want := now.ManagementAdapter
+	if spec.AllowManagementOS != nil {
+		want = *spec.AllowManagementOS
 	}
-	find[ManagementAdapter](b, wire.Call{Cmdlet: "Get-VMNetworkAdapter", Parameters: map[string]any{"ManagementOS": true}, Save: "own vnic",
-		Where: []wire.Condition{{Property: "Name", Equals: []string{now.Name}}, {Property: "SwitchId", Equals: []string{now.ID}}}})
-	b.change(wire.Call{Cmdlet: "Remove-VMNetworkAdapter", Input: "own vnic", Parameters: map[string]any{"Confirm": false}})
+	if now.ManagementAdapter && (!want || now.Name != spec.Name) {
+		find[ManagementAdapter](b, wire.Call{Cmdlet: "Get-VMNetworkAdapter", Parameters: map[string]any{"ManagementOS": true}, Save: "own vnic",
+			Where: []wire.Condition{{Property: "Name", Equals: []string{now.Name}}, {Property: "SwitchId", Equals: []string{now.ID}}}})
+	}
+	switch {
+	case want && !now.ManagementAdapter:
+		b.change(wire.Call{Cmdlet: "Add-VMNetworkAdapter", Parameters: map[string]any{"ManagementOS": true, "SwitchName": spec.Name, "Name": spec.Name, "Confirm": false}})
+	case !want && now.ManagementAdapter:
+		b.change(wire.Call{Cmdlet: "Remove-VMNetworkAdapter", Input: "own vnic", Parameters: map[string]any{"Confirm": false}})
+	case want && now.Name != spec.Name:
+		b.change(wire.Call{Cmdlet: "Rename-VMNetworkAdapter", Parameters: map[string]any{"VMNetworkAdapter": wire.Ref{Call: "own vnic"}, "NewName": spec.Name, "Confirm": false}})
+	}
 }
 
 // changeMembers gives the switch other net adapters in place. A team's members come and go one by one; a
@@ -208,15 +236,16 @@ func without(a, b []string) []string {
 	return out
 }
 
-// DeleteSwitch removes the switch and pays the restart that its removal needs (facts.md 25). VM adapters
-// that are connected, and host vNICs other than its own, make it refuse: they would lose their network
-// (facts.md 16, 62). A switch that is gone already still pays what it owes.
+// DeleteSwitch removes the switch and pays the restart that its removal needs (facts.md 25). VM adapters that are
+// connected make it refuse, unless it may disconnect them; the ledger then remembers them for a switch of the same
+// name (facts.md 62). Host vNICs other than its own make it refuse in any case: they would go with the switch, with
+// their IP configuration (facts.md 16, 28). A switch that is gone already still pays what it owes.
 func (h *Host) DeleteSwitch(ctx context.Context, id string, spec SwitchSpec) ([]Note, error) {
 	const op = "remove the switch"
 	arrived := h.locks.want(anyDevice)
 	defer arrived()
 	epoch := h.currentEpoch()
-	inv, now, err := h.switchToRemove(ctx, op, id)
+	inv, now, err := h.switchToRemove(ctx, op, id, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +271,7 @@ func (h *Host) DeleteSwitch(ctx context.Context, id string, spec SwitchSpec) ([]
 	}
 	arrived()
 	if h.currentEpoch() != epoch { // something of ours changed the host, or paid the device's debts, while we waited
-		if inv, now, err = h.switchToRemove(ctx, op, id); err != nil || now == nil {
+		if inv, now, err = h.switchToRemove(ctx, op, id, spec); err != nil || now == nil {
 			return nil, err
 		}
 	}
@@ -253,9 +282,18 @@ func (h *Host) DeleteSwitch(ctx context.Context, id string, spec SwitchSpec) ([]
 				Reason: fmt.Sprintf("switch %q was removed: all ports of the device must be disabled and enabled (facts.md 25)", now.Name)})
 		}
 	}
+	unlockVMs, err := h.lockVMs(ctx, vmNames(now.Connected))
+	if err != nil {
+		return nil, err
+	}
+	defer unlockVMs()
+	w.rememberConnections(now.Connected, now)
+	w.dropMade(id)
+	w.dropIntent(intent{Kind: kindSwitch, Name: now.Name})
 	c := &switchChange{host: h, batch: h.batch(op, switchAbout(now.Name)), records: w, before: inv, path: h.managementPath(inv, inv.members(now)), preserve: spec.PreserveHostIPConfig, keep: true}
 	c.begin()
 	b := c.batch
+	b.disconnect(now.Connected)
 	find[VMSwitch](b, wire.Call{Cmdlet: "Get-VMSwitch", Parameters: map[string]any{"Id": []any{wire.GUID(id)}}, Save: "switch"})
 	b.change(wire.Call{Cmdlet: "Remove-VMSwitch", Input: "switch", Parameters: map[string]any{"Force": true, "Confirm": false}})
 	w.dropGone(inv, true)
@@ -263,6 +301,7 @@ func (h *Host) DeleteSwitch(ctx context.Context, id string, spec SwitchSpec) ([]
 		w.release(switchPort(nic.InterfaceGuid))
 	}
 	w.dropGoneSwitches(inv)
+	w.dropGoneIntents(h, inv, true)
 	if !c.away() {
 		w.addRemoves(b)
 	}
@@ -276,9 +315,10 @@ func (h *Host) DeleteSwitch(ctx context.Context, id string, spec SwitchSpec) ([]
 			c.restore(adapterWithGUID(members[0].InterfaceGuid))
 		}
 	}
-	if _, err := c.run(ctx, func(*batch) {}); err != nil {
-		return nil, err
+	if _, err := c.run(ctx, func(back *batch) { undoRemoval(back, now) }); err != nil {
+		return nil, h.undoDisconnect(ctx, now, inv.ledger, err)
 	}
+	unlockVMs()
 	epoch = h.currentEpoch()
 	unlock()
 	return h.payRemoval(ctx, inv, devices, epoch, id, switchAbout(now.Name), spec)
@@ -303,8 +343,17 @@ func (h *Host) payRemoval(ctx context.Context, inv *Inventory, devices map[strin
 	return notes, nil
 }
 
+// undoRemoval connects the adapters of a switch that is still there; the removal itself is not taken back.
+func undoRemoval(back *batch, s *Switch) {
+	first := len(back.calls)
+	back.connectAgain(s.Connected, s.ID)
+	for i := first; i < len(back.calls); i++ { // where the switch is gone that stops nothing
+		back.calls[i].OnError = wire.OnErrorContinue
+	}
+}
+
 // switchToRemove reads the switch and what hangs on it, and refuses while it is in use. A switch that is gone is nil.
-func (h *Host) switchToRemove(ctx context.Context, op, id string) (*Inventory, *Switch, error) {
+func (h *Host) switchToRemove(ctx context.Context, op, id string, spec SwitchSpec) (*Inventory, *Switch, error) {
 	inv, err := h.read(ctx, op, "switch "+id, partHost, partNetAdapters, partSwitches, partLedger, partAllVMs, partHostNetwork)
 	if err != nil {
 		return nil, nil, err
@@ -316,7 +365,7 @@ func (h *Host) switchToRemove(ctx context.Context, op, id string) (*Inventory, *
 	if err != nil {
 		return nil, nil, err
 	}
-	return inv, now, h.refuseConnected(inv, op, now)
+	return inv, now, h.refuseConnected(inv, op, now, spec)
 }
 
 func switchDeleteOwner(id string) string { return "hyperv_iov_switch:removed:" + strings.ToLower(id) }
@@ -347,22 +396,35 @@ func (h *Host) payOrphanDebts(ctx context.Context, inv *Inventory, id string, sp
 }
 
 // refuseConnected lists what would lose its network with the switch.
-func (h *Host) refuseConnected(inv *Inventory, op string, s *Switch) error {
-	var users []string
-	for _, a := range inv.Adapters {
-		if sameGUID(a.SwitchID, s.ID) {
-			users = append(users, fmt.Sprintf("%q of VM %q", a.Name, a.VMName))
-		}
+func (h *Host) refuseConnected(inv *Inventory, op string, s *Switch, spec SwitchSpec) error {
+	refusal := func(cause string, users []string, fix string) error {
+		return &Error{Kind: InUse, Op: op, Host: h.Name, Object: switchAbout(s.Name), Value: s.Name, Cause: cause + strings.Join(users, ", ") + ".", Fix: fix}
 	}
+	var vnics, users []string
 	for _, m := range inv.Management {
 		if sameGUID(m.SwitchID, s.ID) && !strings.EqualFold(m.Name, s.Name) {
-			users = append(users, fmt.Sprintf("host vNIC %q", m.Name))
+			vnics = append(vnics, fmt.Sprintf("host vNIC %q", m.Name))
 		}
 	}
-	if len(users) == 0 {
-		return nil
+	for _, a := range s.Connected {
+		users = append(users, a.String())
 	}
-	return &Error{Kind: InUse, Op: op, Host: h.Name, Object: switchAbout(s.Name), Value: s.Name,
-		Cause: "Adapters are connected to it and would lose their network (facts.md 62): " + strings.Join(users, ", ") + ".",
-		Fix:   "Remove or disconnect them first (Disconnect-VMNetworkAdapter). Adapters of this configuration go first if they refer to the switch resource."}
+	switch {
+	case len(vnics) > 0:
+		return refusal("Virtual adapters of the host that are not the switch's own would go with it, and their IP configuration too (facts.md 16, 28): ", append(vnics, users...),
+			"Remove them first (Remove-VMNetworkAdapter -ManagementOS -Name …), or move what uses them. disconnect_adapters is about adapters of VMs only: a host vNIC cannot be disconnected.")
+	case len(users) > 0 && !spec.DisconnectAdapters:
+		return refusal("Adapters are connected to it and would lose their network (facts.md 62): ", users,
+			"Remove or disconnect them first (Disconnect-VMNetworkAdapter), or set disconnect_adapters = true and apply that before the switch goes: they are then connected to the next switch of this name again. "+
+				"Adapters of this configuration go first if they refer to the switch resource.")
+	}
+	return nil
+}
+
+func vmNames(adapters []ConnectedAdapter) []string {
+	var out []string
+	for _, a := range adapters {
+		out = append(out, a.VMName)
+	}
+	return out
 }

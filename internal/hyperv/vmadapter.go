@@ -48,31 +48,47 @@ func (h *Host) CreateVMNetworkAdapter(ctx context.Context, spec VMAdapterSpec) (
 	if err != nil {
 		return nil, nil, h.elaborate(ctx, ref, err)
 	}
+	orphan, err := h.orphanAdapter(inv, op, vm, spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	in := adapterIntent(vm, spec)
+	again := false
+	defer h.holdIntent(in, &err, &again)()
+	if orphan != nil && h.isAsIntended(inv, op, spec, in, orphan) {
+		h.made(in)
+		return orphan, nil, nil
+	}
 	there := map[string]bool{}
 	for _, a := range inv.adaptersOfVM(vm) {
 		there[a.ID] = true
-		if strings.EqualFold(a.Name, spec.Name) {
-			return nil, nil, &Error{Kind: Conflict, Op: op, Host: h.Name, Object: adapterAbout(ref), Attribute: "name", Value: spec.Name,
-				Cause: "The VM has a network adapter of this name already.",
-				Fix: fmt.Sprintf("Import it (terraform import hyperv_vm_network_adapter.<name> '%s/%s/%s'), or choose another name.",
-					h.Name, strings.ToLower(vm.ID), adapterGUID(a.ID))}
-		}
 	}
-	if err := h.checkHardwareChange(op, ref, vm, spec.Restarts); err != nil {
+	if err = h.checkHardwareChange(op, ref, vm, spec.Restarts); err != nil {
 		return nil, nil, err
 	}
 	c := &adapterChange{host: h, inv: inv, op: op, vm: vm, spec: &spec}
-	if err := c.prepare(nil); err != nil {
+	if err = c.prepare(nil); err != nil {
 		return nil, nil, err
 	}
+	w := inv.ledger.writes()
+	w.intend(in)
 	var out *VMAdapter
-	notes, err := h.whileOff(ctx, inv, vm, spec.Restarts, func(ctx context.Context) error {
+	var notes []Note
+	notes, err = h.whileOff(ctx, inv, vm, spec.Restarts, func(ctx context.Context) error {
 		var err error
-		if out, err = c.create(ctx); err != nil {
-			err = c.undoCreate(ctx, out, there, err)
+		if orphan != nil { // made from another configuration, or half: nothing hangs on it yet
+			if err = h.removeOrphan(ctx, orphan, in, inv); err != nil {
+				return err
+			}
+		}
+		if out, err = c.create(ctx, in, w); err != nil {
+			err = c.undoCreate(ctx, out, there, in, err)
 		}
 		return err
 	})
+	if err == nil {
+		h.made(in)
+	}
 	return out, notes, err
 }
 
@@ -105,9 +121,10 @@ func (h *Host) checkHardwareChange(op string, ref AdapterRef, vm *VM, rules Rest
 }
 
 // create runs the batch that adds the adapter. What it returns beside an error is the adapter that was added.
-func (c *adapterChange) create(ctx context.Context) (*VMAdapter, error) {
+func (c *adapterChange) create(ctx context.Context, in intent, w *ledgerWrites) (*VMAdapter, error) {
 	ref := AdapterRef{VMName: c.vm.Name, AdapterName: c.spec.Name}
 	b := c.host.batch(c.op, adapterAbout(ref))
+	w.addPuts(b)
 	find[VM](b, wire.Call{Cmdlet: "Get-VM", Parameters: map[string]any{"Id": wire.GUID(c.vm.ID)}, Save: "vm"})
 	p := map[string]any{"VM": wire.First("vm"), "Name": c.spec.Name, "Passthru": true, "Confirm": false}
 	if c.connect != nil && !strings.ContainsAny(c.connect.Name, "*?[]`") {
@@ -123,9 +140,12 @@ func (c *adapterChange) create(ctx context.Context) (*VMAdapter, error) {
 		delete(c.set, "DeviceNaming")
 	}
 	added := changeAndRead[VMNetworkAdapter](b, wire.Call{Cmdlet: "Add-VMNetworkAdapter", Parameters: p, Save: "adapter"})
+	b.noteMade(in, "adapter")
 	c.addCalls(b)
 	after := b.readParts(adapterParts(c.spec, partVM(c.vm.ID, ""))...)
+	release := w.guard(c.host)
 	err := b.run(ctx)
+	release()
 	var out *VMAdapter
 	if len(added.Items) > 0 {
 		out = &VMAdapter{VMNetworkAdapter: added.Items[0], VM: *c.vm, GUID: adapterGUID(added.Items[0].ID)}
@@ -147,26 +167,33 @@ func (c *adapterChange) create(ctx context.Context) (*VMAdapter, error) {
 	return read, c.verify(read)
 }
 
-// undoCreate removes an adapter that was added and could not be finished. Where the answer was lost, the adapter
-// is the one of that name that was not there before.
-func (c *adapterChange) undoCreate(ctx context.Context, out *VMAdapter, there map[string]bool, cause error) error {
+// undoCreate removes an adapter that was added and could not be finished, and its intent. Where the answer was lost,
+// the adapter is the one of that name that was not there before.
+func (c *adapterChange) undoCreate(ctx context.Context, out *VMAdapter, there map[string]bool, in intent, cause error) error {
 	ctx, cancel := c.host.cleanUp(ctx)
 	defer cancel()
+	inv, err := c.host.read(ctx, c.op, vmAbout(c.vm.Name), partLedger, partVM(c.vm.ID, ""))
+	if err != nil {
+		return cause // the host cannot be asked: the next create finds the intent, and the adapter if it is there
+	}
 	if out == nil {
-		inv, err := c.host.read(ctx, c.op, vmAbout(c.vm.Name), partVM(c.vm.ID, ""))
-		if err != nil {
-			return cause // the host cannot be asked: the next plan finds an adapter of this name, if it is there
-		}
 		for _, a := range inv.adaptersOfVM(c.vm) {
 			if !there[a.ID] && strings.EqualFold(a.Name, c.spec.Name) {
 				out = inv.describeAdapter(c.vm, a)
 			}
 		}
 	}
+	w := inv.ledger.writes()
+	if out != nil || !changeLost(cause) { // else it may still come, and is then taken over
+		w.dropIntent(in)
+	}
 	if out == nil {
+		if err := c.host.write(ctx, c.op, adapterAbout(AdapterRef{VMName: c.vm.Name, AdapterName: c.spec.Name}), w); err != nil {
+			return errors.Join(cause, err)
+		}
 		return cause
 	}
-	if err := c.host.removeAdapter(ctx, out, nil); err != nil {
+	if err := c.host.removeAdapter(ctx, out, w); err != nil {
 		return errors.Join(cause, fmt.Errorf("removing the unfinished adapter %s failed too: %w", out.GUID, err))
 	}
 	return cause
@@ -211,7 +238,10 @@ func (h *Host) DeleteVMNetworkAdapter(ctx context.Context, ref AdapterRef, rules
 	w := inv.ledger.writes()
 	w.dropObject(adapterObject(a))
 	w.dropObject(guestObjectOf(a.VM.ID, a.GUID))
+	w.dropMade(a.ID)
+	w.dropIntent(intent{Kind: kindAdapter, VMID: a.VM.ID, Name: a.Name})
 	w.dropGone(inv, false)
+	w.dropGoneIntents(h, inv, false)
 	notes, err := h.whileOff(ctx, inv, &a.VM, rules, func(ctx context.Context) error { return h.removeAdapter(ctx, a, w) })
 	return notes, refineState(err, &a.VM, "an adapter is removed while the VM is off, or running in Generation 2 (facts.md 61a).")
 }

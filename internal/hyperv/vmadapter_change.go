@@ -295,11 +295,20 @@ func (h *Host) UpdateVMNetworkAdapter(ctx context.Context, ref AdapterRef, spec,
 	if c.nothing() && !started {
 		return now, c.notes, nil
 	}
+	w := inv.ledger.writes()
+	w.dropStored(intent{Kind: kindAdapter, VMID: now.VM.ID, Name: now.Name}, now.ID)
+	if c.connect != nil || c.disconnect { // by its own configuration: no removed switch has a say in it any more
+		w.drop(disconnectedName(now.VM.ID, now.ID))
+	}
 	b := h.batch(op, adapterAbout(ref))
 	b.saveAdapter(now)
 	c.addCalls(b)
+	w.addRemoves(b)
 	after := b.readParts(parts...)
-	if err := b.run(ctx); err != nil {
+	release := w.guard(h)
+	err = b.run(ctx)
+	release()
+	if err != nil {
 		return nil, c.notes, refineState(err, &now.VM, "some settings of an adapter are changed only while its VM is off.")
 	}
 	read, err := after()

@@ -241,7 +241,11 @@ func (h *Host) ReadVMNetworkAdapter(ctx context.Context, ref AdapterRef) (*VMAda
 	if err != nil {
 		return nil, err
 	}
-	return inv.findAdapter(h, "read the network adapter", ref)
+	a, err := inv.findAdapter(h, "read the network adapter", ref)
+	if err == nil {
+		h.noteStored(inv, intent{Kind: kindAdapter, VMID: strings.ToLower(a.VM.ID), Name: a.Name}, a.ID)
+	}
+	return a, err
 }
 
 // lockVM serialises what happens to a VM. The name is the key: every caller has it before it reads anything.

@@ -221,6 +221,9 @@ func (c *client) close(ctx context.Context) {
 			if e.pool == nil {
 				return
 			}
+			if err := e.host.Close(ctx); err != nil {
+				logDebug(ctx, "not all records of what was made could be taken out of the ledger; the next plan does it", map[string]any{"host": e.name, "error": err.Error()})
+			}
 			if err := e.pool.Close(ctx); err != nil {
 				logDebug(ctx, "not all shells could be removed; the host does it when their idle timeout is over", map[string]any{"host": e.name, "error": err.Error()})
 			}

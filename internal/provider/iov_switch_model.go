@@ -25,6 +25,7 @@ type iovSwitchModel struct {
 	Notes                  types.String     `tfsdk:"notes"`
 	RequireIovSupport      types.Bool       `tfsdk:"require_iov_support"`
 	PreserveHostIPConfig   types.Bool       `tfsdk:"preserve_host_ip_config"`
+	DisconnectAdapters     types.Bool       `tfsdk:"disconnect_adapters"`
 	Profile                types.String     `tfsdk:"profile"`
 	RestartOnDestroy       types.Bool       `tfsdk:"restart_on_destroy"`
 	RestartTrigger         types.String     `tfsdk:"restart_trigger"`
@@ -47,6 +48,18 @@ type iovSwitchActual struct {
 	BandwidthReservationMode types.String `tfsdk:"bandwidth_reservation_mode"`
 	AllowManagementOS        types.Bool   `tfsdk:"allow_management_os"`
 	LoadBalancingAlgorithm   types.String `tfsdk:"load_balancing_algorithm"`
+	ConnectedAdapters        types.List   `tfsdk:"connected_adapters"`
+}
+
+type connectedAdapterModel struct {
+	VMName    types.String `tfsdk:"vm_name"`
+	Name      types.String `tfsdk:"name"`
+	AdapterID types.String `tfsdk:"adapter_id"`
+	Ours      types.Bool   `tfsdk:"of_this_provider"`
+}
+
+func connectedAdapterType() types.ObjectType {
+	return types.ObjectType{AttrTypes: map[string]attr.Type{"vm_name": types.StringType, "name": types.StringType, "adapter_id": types.StringType, "of_this_provider": types.BoolType}}
 }
 
 func iovSwitchActualTypes() map[string]attr.Type {
@@ -55,7 +68,7 @@ func iovSwitchActualTypes() map[string]attr.Type {
 		"iov_support_reasons": types.ListType{ElemType: types.StringType}, "iov_virtual_function_count": types.Int64Type,
 		"iov_virtual_functions_in_use": types.Int64Type, "iov_queue_pair_count": types.Int64Type, "iov_queue_pairs_in_use": types.Int64Type,
 		"embedded_teaming_enabled": types.BoolType, "bandwidth_reservation_mode": types.StringType, "allow_management_os": types.BoolType,
-		"load_balancing_algorithm": types.StringType,
+		"load_balancing_algorithm": types.StringType, "connected_adapters": types.ListType{ElemType: connectedAdapterType()},
 	}
 }
 
@@ -73,6 +86,7 @@ func (m *iovSwitchModel) spec(ctx context.Context, diags *diag.Diagnostics) hype
 		Profile:                m.Profile.ValueString(),
 		RestartPolicy:          m.RestartPolicy.ValueString(),
 		PreserveHostIPConfig:   m.PreserveHostIPConfig.ValueBool(),
+		DisconnectAdapters:     m.DisconnectAdapters.ValueBool(),
 		KeepOwedOnDelete:       !m.RestartOnDestroy.IsNull() && !m.RestartOnDestroy.ValueBool(),
 	}
 }
@@ -118,12 +132,19 @@ func (m *iovSwitchModel) fill(ctx context.Context, host string, s *hyperv.Switch
 	}
 	reasons, d := types.ListValueFrom(ctx, types.StringType, nonNil(s.IovSupportReasons))
 	diags.Append(d...)
+	models := make([]connectedAdapterModel, len(s.Connected))
+	for i, a := range s.Connected {
+		models[i] = connectedAdapterModel{types.StringValue(a.VMName), types.StringValue(a.Name), types.StringValue(a.GUID), types.BoolValue(a.Ours)}
+	}
+	connected, d := types.ListValueFrom(ctx, connectedAdapterType(), models)
+	diags.Append(d...)
 	actual, d := types.ObjectValueFrom(ctx, iovSwitchActualTypes(), iovSwitchActual{
 		SwitchType: types.StringValue(s.SwitchType), IovEnabled: types.BoolValue(s.IovEnabled), IovSupport: types.BoolValue(s.IovSupport), IovSupportReasons: reasons,
 		IovVirtualFunctionCount: types.Int64Value(s.IovVirtualFunctionCount), IovVirtualFunctionsInUse: types.Int64Value(s.IovVirtualFunctionsInUse),
 		IovQueuePairCount: types.Int64Value(s.IovQueuePairCount), IovQueuePairsInUse: types.Int64Value(s.IovQueuePairsInUse),
 		EmbeddedTeamingEnabled: types.BoolValue(s.EmbeddedTeamingEnabled), BandwidthReservationMode: types.StringValue(s.BandwidthReservationMode),
 		AllowManagementOS: types.BoolValue(s.AllowManagementOS), LoadBalancingAlgorithm: types.StringValue(s.LoadBalancingAlgorithm),
+		ConnectedAdapters: connected,
 	})
 	diags.Append(d...)
 	m.Actual = actual

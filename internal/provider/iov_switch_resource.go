@@ -69,6 +69,11 @@ func (r *iovSwitchResource) Schema(ctx context.Context, _ resource.SchemaRequest
 		"preserve_host_ip_config": schema.BoolAttribute{Optional: true,
 			MarkdownDescription: "Whether the host's static IP addresses, default gateways and DNS servers are given to the adapter that takes over when the switch is made on, or removed from, the net adapter that the host is reached by. " +
 				"Windows sometimes loses them (facts.md 29). Default: false; a loss is then an error that says what was lost, and a switch that was made is removed again. See `rollback_after` of the provider."},
+		"disconnect_adapters": schema.BoolAttribute{Optional: true,
+			MarkdownDescription: "Whether the switch may be removed under adapters of VMs that are connected to it. Default: false; removing it is then an error that lists them. " +
+				"With true they are disconnected, whoever made them, and the next `hyperv_iov_switch` of the same name on the host connects them again, with their VLAN and other settings as they were (facts.md 62): so a switch is replaced under its adapters in one apply. " +
+				"An adapter that is connected elsewhere meanwhile is left alone. What counts is the value of the last apply. " +
+				"Virtual adapters of the host other than the switch's own make the removal an error in any case: they would be lost (facts.md 16)."},
 		"profile":            profileAttribute(),
 		"restart_on_destroy": restartOnDestroyAttribute(),
 		"restart_trigger":    restartTriggerAttribute(),
@@ -87,6 +92,13 @@ func (r *iovSwitchResource) Schema(ctx context.Context, _ resource.SchemaRequest
 				"bandwidth_reservation_mode":   schema.StringAttribute{Computed: true, MarkdownDescription: "`None` with SR-IOV."},
 				"allow_management_os":          schema.BoolAttribute{Computed: true, MarkdownDescription: "Some host adapter is on the switch (facts.md 16)."},
 				"load_balancing_algorithm":     schema.StringAttribute{Computed: true, MarkdownDescription: "Of a team."},
+				"connected_adapters": schema.ListNestedAttribute{Computed: true, MarkdownDescription: "Network adapters of VMs that are connected to the switch.",
+					NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+						"vm_name":          schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the VM."},
+						"name":             schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the adapter."},
+						"adapter_id":       schema.StringAttribute{Computed: true, MarkdownDescription: "GUID of the adapter."},
+						"of_this_provider": schema.BoolAttribute{Computed: true, MarkdownDescription: "The provider made the adapter, or manages settings of it or of its guest, as far as its ledger on the host says."},
+					}}},
 			}},
 		"timeouts": timeouts.Attributes(ctx, timeouts.Opts{Create: true, Read: true, Update: true, Delete: true}),
 	}
@@ -126,6 +138,7 @@ func (r *iovSwitchResource) ModifyPlan(ctx context.Context, req resource.ModifyP
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	}
 	if req.Plan.Raw.IsNull() {
+		warnDisconnect(ctx, resp, state, state, "Destroying")
 		if rebindsAfterSwitch(state.Profile) {
 			warnDestroyPart(resp, switchThing(state.Name), state.RestartPolicy, state.RestartOnDestroy, hyperv.Restart{Kind: hyperv.RestartNetAdapter, Target: joinNames(state.NetAdapterNames), Condition: hyperv.Always,
 				Reason: "the switch is removed: all ports of the device must be disabled and enabled (facts.md 25)"},
@@ -138,6 +151,10 @@ func (r *iovSwitchResource) ModifyPlan(ctx context.Context, req resource.ModifyP
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	if !req.State.Raw.IsNull() && replacesSwitch(state, plan) {
+		warnDisconnect(ctx, resp, state, plan, "Replacing")
+	}
+	defer replaceGone(ctx, req, resp, state)
 	planRestarts(ctx, req, resp, switchThing(plan.Name), func() (n restartNeeds) {
 		n = restartNeeds{Attribute: path.Root("net_adapter_names")}
 		made := req.State.Raw.IsNull() || len(resp.RequiresReplace) > 0
@@ -209,7 +226,8 @@ func (r *iovSwitchResource) Read(ctx context.Context, req resource.ReadRequest, 
 }
 
 // gone takes a switch that is not there any more out of the state, unless a destroy that was cut off still owes
-// its restart: the state is what the next destroy pays it by.
+// its restart: the state is what the next destroy pays it by. It then has no actual, and a plan that keeps the switch
+// replaces it.
 func (r *iovSwitchResource) gone(ctx context.Context, h *hyperv.Host, m iovSwitchModel, resp *resource.ReadResponse) {
 	owed, err := h.OwedAfterRemoval(ctx, m.SwitchID.ValueString())
 	if err != nil {
@@ -221,6 +239,7 @@ func (r *iovSwitchResource) gone(ctx context.Context, h *hyperv.Host, m iovSwitc
 		return
 	}
 	m.restartModel = m.read(ctx, owed, &resp.Diagnostics)
+	m.Actual = types.ObjectNull(iovSwitchActualTypes())
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
