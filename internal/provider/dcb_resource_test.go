@@ -194,7 +194,8 @@ func TestDcbBadInput(t *testing.T) {
 	}
 }
 
-// An iWARP adapter needs no lossless priority, and one that equals another's setting is taken as it is.
+// An iWARP adapter needs no lossless priority, and what equals another's setting is taken as it is. Case 54: a host that is
+// willing to take its settings from the switch is warned about.
 func TestDcbTakesWhatIsEqual(t *testing.T) {
 	l := startLab(t, "intel-x722", othersDcb)
 	before := l.state()
@@ -360,6 +361,38 @@ func TestDcbClaim(t *testing.T) {
 	}
 }
 
+// dcbUnknown tries data center bridging in every position of a switch.
+func dcbUnknown(set func(*lab.Unknowns, string), positions ...string) []unknownCase {
+	var out []unknownCase
+	for _, p := range positions {
+		out = append(out, unknownCase{position: p, presets: roce(), set: func(u *lab.Unknowns) { set(u, p) }, instead: tryDcb})
+	}
+	return out
+}
+
+// tryDcb: up and down, or an error that says to restart the host, with nothing changed but the feature.
+func tryDcb(t *testing.T, x unknownCase) {
+	l := startLab(t, "mellanox-cx3pro", dcbOff, func(s *lab.Scenario) { x.set(&s.Unknowns) })
+	before := l.state()
+	s := l.harness("hv1").resource(dcbType)
+	if d := s.apply(roceDcb()).errors(); len(d) > 0 {
+		if x.position != "yes" || !strings.Contains(d.String(), "Restart the host") {
+			t.Fatal(d)
+		}
+		before = strings.Replace(before, `"feature": "Available"`, `"feature": "UninstallPending"`, 1)
+		l.cmdlet("hv1", "host", "Restart-Computer", object{})
+		for _, vm := range []string{"vm1", "vm2"} { // saved by the restart
+			l.cmdlet("hv1", "host", "Start-VM", object{"Name": vm})
+		}
+		mustApply(t, s, roceDcb())
+	}
+	s.settled(roceDcb())
+	mustApply(t, s, nil)
+	if after := l.settledState(before); after != before {
+		t.Errorf("the lab is not as it was:\n%s", textDiff(before, after))
+	}
+}
+
 // A host that Windows wants to restart is not restarted: the apply stops, and goes on once somebody did it.
 func TestDcbFeatureNeedsRestart(t *testing.T) {
 	l := startLab(t, "mellanox-cx3pro", dcbOff, func(s *lab.Scenario) { s.Unknowns.DcbFeatureRestart = "yes" })
@@ -418,6 +451,29 @@ func TestDcbCreateFails(t *testing.T) {
 			mustApply(t, s, roceDcb())
 			s.settled(roceDcb())
 		})
+	}
+}
+
+// A session that is lost in the middle leaves no state; the next apply goes on from what is there.
+func TestDcbSessionLost(t *testing.T) {
+	for _, effect := range []door.Effect{door.KillProcess, door.KillShell} {
+		for _, cmdlet := range []string{"Set-ItemProperty", "New-NetQosTrafficClass", "Enable-NetQosFlowControl", "Enable-NetAdapterQos", "Enable-NetAdapter"} {
+			t.Run(string(effect)+" "+cmdlet, func(t *testing.T) {
+				t.Parallel()
+				l := startLab(t, "mellanox-cx3pro", dcbOff)
+				before := l.state()
+				s := l.harness("hv1").resource(dcbType)
+				l.fault(door.Rule{Cmdlet: cmdlet, Effect: effect})
+				s.apply(roceDcb())
+				s.h = l.harness("hv1") // Terraform runs again
+				mustApply(t, s, roceDcb())
+				s.settled(roceDcb())
+				mustApply(t, s, nil)
+				if after := l.settledState(before); after != before {
+					t.Errorf("the lab is not as it was:\n%s", textDiff(before, after))
+				}
+			})
+		}
 	}
 }
 

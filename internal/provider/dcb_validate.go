@@ -23,8 +23,8 @@ func (m *dcbModel) validate(ctx context.Context, diags *diag.Diagnostics) {
 	}
 }
 
-// sameNames refuses two names of a map that Windows takes for one.
-func sameNames[V any](root string, m map[string]V, diags *diag.Diagnostics) {
+// refuseSameNames refuses two names of a map that Windows takes for one.
+func refuseSameNames[V any](root string, m map[string]V, diags *diag.Diagnostics) {
 	seen := map[string]string{}
 	for _, name := range sortedNames(m) {
 		at := path.Root(root).AtMapKey(name)
@@ -40,7 +40,7 @@ func sameNames[V any](root string, m map[string]V, diags *diag.Diagnostics) {
 
 func (m *dcbModel) validatePolicies(ctx context.Context, diags *diag.Diagnostics) {
 	policies := m.policies(ctx, diags)
-	sameNames("policies", policies, diags)
+	refuseSameNames("policies", policies, diags)
 	matched := map[string]string{}
 	for _, name := range sortedNames(policies) {
 		p, at := policies[name], path.Root("policies").AtMapKey(name)
@@ -80,7 +80,7 @@ func allNumbersKnown(s basetypes.SetValue) bool {
 
 func (m *dcbModel) validateClasses(ctx context.Context, diags *diag.Diagnostics) {
 	classes := m.classes(ctx, diags)
-	sameNames("traffic_classes", classes, diags)
+	refuseSameNames("traffic_classes", classes, diags)
 	if n := len(m.TrafficClasses.Elements()); n > 7 {
 		diags.AddAttributeError(path.Root("traffic_classes"), "Too many traffic classes", fmt.Sprintf("traffic_classes has %d classes. Windows has 8, one of which is the default class (facts.md 85b).", n))
 	}
