@@ -33,6 +33,8 @@ type DcbSpec struct {
 	Willing        *bool
 	NetAdapters    []string // names of net adapters with DCB on
 	RestartPolicy  string
+	// KeepOwedOnDelete leaves the restart owed that a removal needs (restart_on_destroy = false).
+	KeepOwedOnDelete bool
 }
 
 // needsFeature says whether the spec has something that only the feature brings: policies and DCB of the net

@@ -25,9 +25,13 @@ type dcbChange struct {
 	flowOff   []int64
 	willing   *bool
 	adapters  []adapterSwitch
-	devices   []*Device // to bounce, for what this change writes
+	devices   []*Device // of net adapters that DCB is, or was, turned on for
 	uninstall bool
 	notes     []Note
+
+	unlock  func() // of the devices
+	removal bool   // the resource goes
+	unpaid  bool   // a restart that was due failed
 }
 
 // policyStep is one call on the way from the policies that are there to those that shall be.
@@ -102,7 +106,7 @@ func (h *Host) beginDcb(ctx context.Context, op string, spec, old *DcbSpec) (*dc
 		}
 		more := inv.recordedQosPorts(ports)
 		if len(more) == 0 {
-			c := &dcbChange{host: h, inv: inv, dcb: h.dcbOf(inv), op: op, spec: spec, w: inv.ledger.writes()}
+			c := &dcbChange{host: h, inv: inv, dcb: h.dcbOf(inv), op: op, spec: spec, w: inv.ledger.writes(), unlock: unlock}
 			return c, func() { unlock(); free() }, nil
 		}
 		unlock() // devices are locked all at once, in one order
@@ -332,13 +336,26 @@ func (c *dcbChange) prepareAdapters() {
 		if !ok {
 			continue
 		}
+		wanted := slices.ContainsFunc(c.spec.NetAdapters, func(n string) bool { return strings.EqualFold(n, a.Name) })
+		_, claimed := c.w.from.claim(dcbPort(nic.InterfaceGuid))
+		r, recorded := c.w.from.before(portObject(*nic), settingAdapterQos)
+		if !wanted && !claimed && !recorded {
+			continue
+		}
+		d, ok := c.inv.device(a.Name, "")
+		if !ok {
+			continue
+		}
+		c.touch(d)
 		want := a.Enabled
-		if slices.ContainsFunc(c.spec.NetAdapters, func(n string) bool { return strings.EqualFold(n, a.Name) }) {
+		if wanted {
 			text := strconv.FormatBool(a.Enabled)
 			c.w.remember(before{Object: portObject(*nic), Setting: settingAdapterQos, Value: &text, About: nic.Name})
+			c.w.claim(dcbPort(nic.InterfaceGuid), dcbOwner)
 			want = true
-		} else if r, ok := c.w.from.before(portObject(*nic), settingAdapterQos); ok {
+		} else {
 			c.w.forget(portObject(*nic), settingAdapterQos)
+			c.w.release(dcbPort(nic.InterfaceGuid))
 			if on, ok := was[bool](r.Value); ok {
 				want = on
 			}
@@ -347,18 +364,22 @@ func (c *dcbChange) prepareAdapters() {
 			continue
 		}
 		c.adapters = append(c.adapters, adapterSwitch{a.Name, want})
-		c.oweRestart(a.Name)
+		c.w.owe(Debt{Kind: RestartNetAdapter, Target: d.Title(), TargetID: d.Location, Owner: dcbOwner, Since: c.inv.Now(),
+			Reason: "DCB of a net adapter changed: the driver reads its settings when the adapters start (facts.md 33, 85c)"})
+	}
+	for _, x := range c.w.from.debts() { // left owed by an earlier change
+		for _, hw := range c.inv.Hardware {
+			if d, ok := c.inv.device(hw.Name, ""); ok && x.Owner == dcbOwner && d.owes(x) {
+				c.touch(d)
+			}
+		}
 	}
 }
 
-func (c *dcbChange) oweRestart(adapter string) {
-	d, ok := c.inv.device(adapter, "")
-	if !ok || slices.ContainsFunc(c.devices, func(x *Device) bool { return x.Location == d.Location }) {
-		return
+func (c *dcbChange) touch(d *Device) {
+	if !hasDevice(c.devices, d.Location) {
+		c.devices = append(c.devices, d)
 	}
-	c.devices = append(c.devices, d)
-	c.w.owe(Debt{Kind: RestartNetAdapter, Target: d.Title(), TargetID: d.Location, Owner: dcbOwner, Since: c.inv.Now(),
-		Reason: "DCB of a net adapter changed: the driver reads its settings when the adapters start (facts.md 33, 85c)"})
 }
 
 // prepareFeature removes the feature that the provider installed, unless others have settings in it by now.

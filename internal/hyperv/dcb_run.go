@@ -57,7 +57,7 @@ func (c *dcbChange) awaitsRestart() error {
 		"Restart the host when it suits, then apply again. Nothing else was changed; the ledger on the host remembers that the provider installed the feature.")
 }
 
-// run writes, ledger first, and bounces the devices whose net adapters changed or are owed a restart.
+// run writes, ledger first, and pays what the devices owe.
 func (c *dcbChange) run(ctx context.Context) (*Dcb, error) {
 	b := c.host.batch(c.op, dcbAbout)
 	c.w.addPuts(b)
@@ -91,36 +91,41 @@ func (c *dcbChange) run(ctx context.Context) (*Dcb, error) {
 	if err := c.verify(out); err != nil {
 		return nil, err
 	}
-	if c.spec.RestartPolicy != RestartManual {
-		if note := c.pay(ctx, inv); note != nil {
-			c.notes = append(c.notes, *note)
-		}
-		out.Debts, _ = inv.openDebts(func(x Debt) bool { return x.Owner == dcbOwner })
-	}
+	c.pay(ctx, inv)
+	out.Debts, _ = inv.openDebts(func(x Debt) bool { return x.Owner == dcbOwner })
 	out.Notes = c.notes
 	return out, nil
 }
 
-// pay bounces each device that is owed a restart by this resource.
-func (c *dcbChange) pay(ctx context.Context, inv *Inventory) *Note {
-	owed, _ := inv.openDebts(func(x Debt) bool { return x.Owner == dcbOwner && x.Kind == RestartNetAdapter })
+// pay restarts each device that owes a restart for DCB, or, where the last of our resources goes, for any.
+func (c *dcbChange) pay(ctx context.Context, inv *Inventory) {
+	epoch := c.host.currentEpoch()
+	c.unlock() // others that change the device come first: one restart serves all
 	var failed []string
-	for _, x := range owed {
-		for _, hw := range inv.Hardware {
-			d, ok := inv.device(hw.Name, "")
-			if !ok || d.Location != x.TargetID {
-				continue
-			}
-			if err := c.host.payDevice(ctx, d, inv.ledger); err != nil {
-				failed = append(failed, err.Error())
-			}
-			break
+	for _, d := range c.devices {
+		due := ownedBy(dcbOwner)
+		if c.removal {
+			due = dueOnDelete(inv.ledger, d, c.spec.RestartPolicy, due)
+		} else if c.spec.RestartPolicy == RestartManual {
+			due = nil
+		}
+		if due == nil || !inv.ledger.owes(d, due) {
+			continue
+		}
+		if c.removal && c.spec.KeepOwedOnDelete && inv.owes(d, due) {
+			c.notes = append(c.notes, staysOwed(dcbAbout, d))
+			continue
+		}
+		l, err := c.host.payOwed(ctx, d, inv, epoch, due)
+		inv.ledger = l
+		if err != nil {
+			failed = append(failed, err.Error())
 		}
 	}
-	if len(failed) == 0 {
-		return nil
+	if len(failed) > 0 {
+		c.unpaid = true
+		c.notes = append([]Note{{"The restart of the net adapters failed", strings.Join(failed, "\n") + "\n\nThe settings are written. The restart stays owed and is tried again by the next apply."}}, c.notes...)
 	}
-	return &Note{"The restart of the net adapters failed", strings.Join(failed, "\n") + "\n\nThe settings are written. The restart stays owed and is tried again by the next apply."}
 }
 
 // addClasses adds the calls for traffic classes. Each is found by its exact name: -Name takes patterns, and [Default] is one.
@@ -232,14 +237,14 @@ func (h *Host) takeBackDcb(ctx context.Context, cause error) error {
 	inv, err := h.read(ctx, "take the change of data center bridging back", dcbAbout, dcbParts(&DcbSpec{})...)
 	if err == nil {
 		empty := &DcbSpec{RestartPolicy: RestartManual}
-		c := &dcbChange{host: h, inv: inv, dcb: h.dcbOf(inv), op: "take the change of data center bridging back", spec: empty, w: inv.ledger.writes()}
+		c := &dcbChange{host: h, inv: inv, dcb: h.dcbOf(inv), op: "take the change of data center bridging back", spec: empty, w: inv.ledger.writes(), unlock: func() {}}
 		c.prepare()
 		for _, d := range inv.ledger.debts() {
 			if d.Owner == dcbOwner {
 				c.w.settle(d)
 			}
 		}
-		for _, d := range c.devices {
+		for _, d := range c.devices { // what this writes too: nothing is in force yet
 			c.w.settle(Debt{Kind: RestartNetAdapter, TargetID: d.Location, Owner: dcbOwner})
 		}
 		c.w.release(dcbObject)
@@ -255,21 +260,22 @@ func (h *Host) takeBackDcb(ctx context.Context, cause error) error {
 // state knows.
 func (h *Host) DeleteDcb(ctx context.Context, spec DcbSpec) ([]Note, error) {
 	const op = "restore data center bridging"
-	empty := &DcbSpec{RestartPolicy: spec.RestartPolicy}
+	empty := &DcbSpec{RestartPolicy: spec.RestartPolicy, KeepOwedOnDelete: spec.KeepOwedOnDelete}
 	c, unlock, err := h.beginDcb(ctx, op, empty, &spec)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
 	kept := c.unknownBefore(&spec)
+	c.removal = true
 	c.prepare()
 	c.w.release(dcbObject)
 	out, err := c.run(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if spec.RestartPolicy != RestartManual && len(out.Debts) > 0 {
-		return nil, &Error{Kind: Other, Op: op, Host: h.Name, Object: dcbAbout, Cause: out.Notes[len(out.Notes)-1].Detail, Fix: "Apply the destroy again: the restart is still owed."}
+	if c.unpaid {
+		return nil, &Error{Kind: Other, Op: op, Host: h.Name, Object: dcbAbout, Cause: out.Notes[0].Detail, Fix: "Apply the destroy again: the restart is still owed."}
 	}
 	h.claimed.remove(dcbObject)
 	if len(kept) > 0 {

@@ -23,6 +23,8 @@ type dcbModel struct {
 	TrafficClasses        types.Map      `tfsdk:"traffic_classes"`
 	DcbxWilling           types.Bool     `tfsdk:"dcbx_willing"`
 	NetAdapterNames       types.List     `tfsdk:"net_adapter_names"`
+	RestartOnDestroy      types.Bool     `tfsdk:"restart_on_destroy"`
+	RestartTrigger        types.String   `tfsdk:"restart_trigger"`
 	Actual                types.Object   `tfsdk:"actual"`
 	Timeouts              timeouts.Value `tfsdk:"timeouts"`
 	restartModel
@@ -135,7 +137,7 @@ func setOf(ctx context.Context, numbers []int64, diags *diag.Diagnostics) types.
 // spec is what is wanted.
 func (m *dcbModel) spec(ctx context.Context, diags *diag.Diagnostics) hyperv.DcbSpec {
 	s := hyperv.DcbSpec{InstallFeature: m.InstallFeature.ValueBool(), FlowControl: numbersOf(m.FlowControlPriorities), Willing: m.DcbxWilling.ValueBoolPointer(),
-		NetAdapters: namesOf(m.NetAdapterNames), RestartPolicy: m.RestartPolicy.ValueString()}
+		NetAdapters: namesOf(m.NetAdapterNames), RestartPolicy: m.RestartPolicy.ValueString(), KeepOwedOnDelete: !m.RestartOnDestroy.IsNull() && !m.RestartOnDestroy.ValueBool()}
 	policies := m.policies(ctx, diags)
 	for _, name := range sortedNames(policies) {
 		p := policies[name]

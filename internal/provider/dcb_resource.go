@@ -74,6 +74,8 @@ func (r *dcbResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp
 			MarkdownDescription: "Net adapters with DCB on (Enable-NetAdapterQos): the physical ports, also those under a virtual switch. A net adapter that is turned on or back restarts all ports of its device once (facts.md 33, 85c). " +
 				"Their keyword `*QOS` says the same: leave it out of `advanced_properties` of `hyperv_nic_rdma_settings`.",
 			Validators: []validator.List{listvalidator.SizeAtLeast(1), listvalidator.UniqueValues(), listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))}},
+		"restart_on_destroy": restartOnDestroyAttribute(),
+		"restart_trigger":    restartTriggerAttribute(),
 		"actual": schema.SingleNestedAttribute{Computed: true, MarkdownDescription: "What the host says.",
 			Attributes: map[string]schema.Attribute{
 				"feature":                      schema.StringAttribute{Computed: true, MarkdownDescription: "State of the Windows feature, as `Installed` or `Available`."},
@@ -119,15 +121,18 @@ func (r *dcbResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	}
 	if req.Plan.Raw.IsNull() {
-		warnDestroy(resp, dcbThing, state.RestartPolicy, dcbRestarts(namesOf(state.NetAdapterNames), "is put back to what it was"))
+		for _, restart := range dcbRestarts(namesOf(state.NetAdapterNames), "is put back to what it was") {
+			warnDestroyPart(resp, dcbThing, state.RestartPolicy, state.RestartOnDestroy, restart, r.interrupted(state.Host, state.NetAdapterNames))
+		}
 		return
 	}
 	resp.Diagnostics.Append(resp.Plan.Get(ctx, &plan)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	planRestarts(ctx, req, resp, dcbThing, func() restartNeeds {
-		n := restartNeeds{Attribute: path.Root("net_adapter_names")}
+	planRestarts(ctx, req, resp, dcbThing, func() (n restartNeeds) {
+		n = restartNeeds{Attribute: path.Root("net_adapter_names")}
+		defer func() { planRestartTrigger(ctx, resp, n) }()
 		if plan.NetAdapterNames.IsUnknown() || !allKnown(plan.NetAdapterNames) {
 			n.Unknown = append(n.Unknown, path.Root("net_adapter_names"))
 			return n
@@ -135,7 +140,7 @@ func (r *dcbResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		before, after := namesOf(state.NetAdapterNames), namesOf(plan.NetAdapterNames)
 		n.Restarts = append(dcbRestarts(leftOut(after, before), "is turned on"), dcbRestarts(leftOut(before, after), "is put back to what it was")...)
 		return n
-	})
+	}, r.interrupted(plan.Host, plan.NetAdapterNames))
 }
 
 // leftOut gives the names that are not among the others.
@@ -167,6 +172,7 @@ func (r *dcbResource) Create(ctx context.Context, req resource.CreateRequest, re
 		addError(&resp.Diagnostics, failed{"create", dcbThing, h.Name}, err)
 		return
 	}
+	m.RestartTrigger = newRestartTrigger(m.RestartTrigger)
 	m.fill(ctx, h.Name, d, &resp.Diagnostics)
 	m.restartModel = m.applied(ctx, d.Debts, &resp.Diagnostics)
 	addNotes(&resp.Diagnostics, d.Notes)
@@ -190,6 +196,7 @@ func (r *dcbResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 		addError(&resp.Diagnostics, failed{"read", dcbThing, h.Name}, err)
 		return
 	}
+	m.RestartTrigger = keptRestartTrigger(m.RestartTrigger)
 	m.fill(ctx, h.Name, d, &resp.Diagnostics)
 	m.drift(ctx, d, &resp.Diagnostics)
 	m.restartModel = m.read(ctx, d.Debts, &resp.Diagnostics)
@@ -212,6 +219,7 @@ func (r *dcbResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		addError(&resp.Diagnostics, failed{"update", dcbThing, h.Name}, err)
 		return
 	}
+	m.RestartTrigger = newRestartTrigger(m.RestartTrigger)
 	m.fill(ctx, h.Name, d, &resp.Diagnostics)
 	m.restartModel = m.applied(ctx, d.Debts, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
@@ -254,7 +262,7 @@ func (r *dcbResource) ImportState(ctx context.Context, req resource.ImportStateR
 		addError(&resp.Diagnostics, failed{"import", dcbThing, h.Name}, err)
 		return
 	}
-	m := dcbModel{Host: types.StringValue(h.Name), Timeouts: noTimeouts("create", "read", "update", "delete")}
+	m := dcbModel{Host: types.StringValue(h.Name), RestartTrigger: types.StringValue(""), Timeouts: noTimeouts("create", "read", "update", "delete")}
 	m.imported(ctx, d, &resp.Diagnostics)
 	m.fill(ctx, h.Name, d, &resp.Diagnostics)
 	m.restartModel = m.read(ctx, d.Debts, &resp.Diagnostics)

@@ -504,6 +504,49 @@ func TestDcbRestartsByHand(t *testing.T) {
 	}
 }
 
+// A device that DCB and other settings share is taken down with one restart, by the last of them.
+func TestDcbLastOnTheDevicePays(t *testing.T) {
+	for name, first := range map[string]string{"DCB goes last": nicType, "DCB goes first": dcbType} {
+		t.Run(name, func(t *testing.T) {
+			l := startLab(t, "mellanox-cx3pro", dcbOff)
+			before := l.state()
+			h := l.harness("hv1")
+			all := map[string]*instance{nicType: h.resource(nicType), dcbType: h.resource(dcbType)}
+			mustApply(t, all[nicType], object{"net_adapter_names": list{"MyRDMANIC"}, "vmq": false, "restart_policy": "manual"})
+			mustApply(t, all[dcbType], but(roceDcb(), object{"restart_policy": "manual"}))
+			seq := l.seq()
+			mustApply(t, all[first], nil)
+			if got := restarts(l.since(seq))["net_adapter_restart"]; got != 0 {
+				t.Errorf("%d ports restarted by the first that goes", got)
+			}
+			delete(all, first)
+			for _, last := range all {
+				mustApply(t, last, nil)
+			}
+			if got := restarts(l.since(seq))["net_adapter_restart"]; got != 2 {
+				t.Errorf("%d ports restarted, want both once", got)
+			}
+			if after := l.settledState(before); after != before {
+				t.Errorf("the lab is not as it was:\n%s", textDiff(before, after))
+			}
+		})
+	}
+}
+
+func TestDcbNoRestartOnDestroy(t *testing.T) {
+	l := startLab(t, "mellanox-cx3pro", dcbOff)
+	s := l.harness("hv1").resource(dcbType)
+	mustApply(t, s, but(roceDcb(), object{"restart_on_destroy": false}))
+	seq := l.seq()
+	d := s.apply(nil)
+	if len(d.errors()) > 0 {
+		t.Fatal(d)
+	}
+	if got := restarts(l.since(seq))["net_adapter_restart"]; got != 0 || !strings.Contains(d.warnings().String(), "stays owed") {
+		t.Errorf("%d ports restarted: %s", got, d)
+	}
+}
+
 // The plan announces the restarts by the configuration alone.
 func TestDcbPlannedRestarts(t *testing.T) {
 	l := startLab(t, "mellanox-cx3pro", dcbOff)
