@@ -225,7 +225,7 @@ func TestDcbTrafficClassMoves(t *testing.T) {
 	before := l.state()
 	s := l.harness("hv1").resource(dcbType)
 	class := func(bandwidth int, priorities ...any) object {
-		return object{"bandwidth_percentage": bandwidth, "priorities": list(priorities)}
+		return object{"bandwidth_percentage": bandwidth, "priorities": priorities}
 	}
 	for _, classes := range []object{
 		{"A": class(90, 1, 2), "B": class(9, 3)},
