@@ -68,7 +68,7 @@ resource "hyperv_dcb" "x" {
 			}},
 			ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(in, actual("default_bandwidth_percentage"), knownvalue.Int64Exact(58))},
 		},
-		resource.TestStep{ResourceName: in, ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"install_feature", "planned_restarts"}},
+		resource.TestStep{ResourceName: in, ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"install_feature", "planned_restarts", "restart_trigger"}},
 		resource.TestStep{
 			PreConfig: func() {
 				l.cmdlet("hv1", "host", "Disable-NetQosFlowControl", object{"Priority": 4})
