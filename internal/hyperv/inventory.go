@@ -34,6 +34,7 @@ type Inventory struct {
 	Isolations    []IsolationSetting
 	TeamMappings  []TeamMapping
 	Network       *hostNetwork
+	Dcb           *Dcb
 	ledger        *ledger
 }
 
@@ -111,7 +112,7 @@ func (h *Host) Inventory(ctx context.Context) (*Inventory, error) {
 		// the read serves others too, so it does not end with the first caller's context
 		go func() {
 			defer close(s.done)
-			s.inv, s.err = h.read(context.WithoutCancel(ctx), "read the host", "", everything()...)
+			s.inv, s.err = h.read(context.WithoutCancel(ctx), "read the host", "", h.everythingAsked()...)
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			if s.err == nil {

@@ -95,7 +95,7 @@ func (h *Host) changeSwitch(ctx context.Context, op string, inv *Inventory, now 
 		find[VMSwitch](b, wire.Call{Cmdlet: "Get-VMSwitch", Parameters: map[string]any{"Id": []any{wire.GUID(now.ID)}}, Save: "switch"})
 	}
 	if spec.Notes != nil && *spec.Notes != now.VMSwitch.Notes {
-		b.change(wire.Call{Cmdlet: "Set-VMSwitch", Input: "switch", Parameters: map[string]any{"Notes": *spec.Notes, "Confirm": false}})
+		b.change(wire.Call{Cmdlet: "Set-VMSwitch", Parameters: map[string]any{"VMSwitch": wire.Ref{Call: "switch"}, "Notes": *spec.Notes, "Confirm": false}})
 	}
 	changeManagementAdapter(b, spec, now)
 	changeMembers(b, spec, now)
