@@ -7,12 +7,17 @@ import (
 )
 
 // Resources that keep a device in their way hold a claim in the ledger: its settings by the device, each switch by its
-// ports. The last of them that goes pays what is owed for the device, so that parts that restart nothing
+// ports, and DCB by the ports that it is turned on for. The last of them that goes pays what is owed for the device, so that parts that restart nothing
 // themselves (restart_policy = "manual") are taken down with one restart.
 
 // switchPort names the claim of a switch on one of its ports.
 func switchPort(interfaceGUID string) string {
 	return "switch on port " + strings.ToLower(strings.Trim(interfaceGUID, "{}"))
+}
+
+// dcbPort names the claim of DCB on a port.
+func dcbPort(interfaceGUID string) string {
+	return "dcb on port " + strings.ToLower(strings.Trim(interfaceGUID, "{}"))
 }
 
 // claimPort claims a port for a switch. require keeps that the switch must support SR-IOV once nothing is owed any more.
@@ -68,8 +73,10 @@ func (l *ledger) claimants(d *Device) []string {
 		out = append(out, who)
 	}
 	for _, p := range d.Ports {
-		if who, ok := l.claim(switchPort(p.InterfaceGuid)); ok {
-			out = append(out, who)
+		for _, object := range []string{switchPort(p.InterfaceGuid), dcbPort(p.InterfaceGuid)} {
+			if who, ok := l.claim(object); ok {
+				out = append(out, who)
+			}
 		}
 	}
 	return unique(out)

@@ -59,6 +59,7 @@ type Host struct {
 	inventory *sharedInventory
 	lastRead  *Inventory        // the last bulk read, however old
 	locations map[string]string // net adapter name in lower case -> PCI location
+	dcbAsked  bool              // somebody manages DCB, so that the shared inventory reads it too
 }
 
 // NewHost makes a host out of something that runs its batches.

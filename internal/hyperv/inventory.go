@@ -3,6 +3,7 @@ package hyperv
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -33,6 +34,7 @@ type Inventory struct {
 	Isolations    []IsolationSetting
 	TeamMappings  []TeamMapping
 	Network       *hostNetwork
+	Dcb           *Dcb
 	ledger        *ledger
 }
 
@@ -40,14 +42,31 @@ type Inventory struct {
 // after the batch ran.
 type part func(b *batch) func(*Inventory) error
 
-// read runs the parts in one batch.
+// readTries is how often a read begins anew because something went away under it.
+const readTries = 4
+
+// read runs the parts in one batch. It lists objects and then asks for what hangs on each, so an object that goes away
+// meanwhile, whoever removes it, is an error of a later call: then all is read again. Such an error is never NotFound,
+// which would be taken as proof that the caller's own object is gone.
 func (h *Host) read(ctx context.Context, op, about string, parts ...part) (*Inventory, error) {
-	b := h.batch(op, about)
-	after := b.readParts(parts...)
-	if err := b.run(ctx); err != nil {
-		return nil, err
+	for try := 1; ; try++ {
+		b := h.batch(op, about)
+		after := b.readParts(parts...)
+		err := b.run(ctx)
+		if err == nil {
+			return after()
+		}
+		var e *Error
+		if !errors.As(err, &e) || e.Command == nil || !notFoundByName(*e.Command) {
+			return nil, err
+		}
+		if try == readTries {
+			e.Kind = Other
+			e.Cause = "Something on the host went away, time and again, while it was read."
+			e.Fix = "Look for what else changes the host at the moment, then plan again."
+			return nil, e
+		}
 	}
-	return after()
 }
 
 // readParts adds the calls of the parts to a batch, behind what it has already: a change reads back in
@@ -93,7 +112,7 @@ func (h *Host) Inventory(ctx context.Context) (*Inventory, error) {
 		// the read serves others too, so it does not end with the first caller's context
 		go func() {
 			defer close(s.done)
-			s.inv, s.err = h.read(context.WithoutCancel(ctx), "read the host", "", everything()...)
+			s.inv, s.err = h.read(context.WithoutCancel(ctx), "read the host", "", h.everythingAsked()...)
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			if s.err == nil {

@@ -135,9 +135,7 @@ func (j *job) look(ctx context.Context) (value string, armed bool, err error) {
 	name := wire.JobValue(j.ID, wire.JobResult)
 	b := j.host.batch("ask for the result of the change", j.obj)
 	// Only the one value: its name has dots, which a projection would take for a path.
-	result := b.add(wire.Call{Cmdlet: "Get-ItemProperty", Parameters: map[string]any{"LiteralPath": ledgerPath, "Name": name}, Depth: 1}, true, tolerating(func(c wire.CommandError) bool {
-		return commandKind(c) == NotFound || strings.HasPrefix(idHead(c), "System.Management.Automation.PSArgumentException")
-	}))
+	result := b.add(wire.Call{Cmdlet: "Get-ItemProperty", Parameters: map[string]any{"LiteralPath": ledgerPath, "Name": name}, Depth: 1}, true, tolerating(noSuchValue))
 	task := find[taskName](b, wire.Call{Cmdlet: "Get-ScheduledTask", Parameters: map[string]any{"TaskName": j.task()}}, tolerating(func(c wire.CommandError) bool { return commandKind(c) == NotFound }))
 	if err := b.run(ctx); err != nil {
 		return "", false, err
@@ -150,6 +148,11 @@ func (j *job) look(ctx context.Context) (value string, armed bool, err error) {
 		value, _ = all[name].(string)
 	}
 	return value, len(task.Items) > 0, nil
+}
+
+// noSuchValue is what the registry cmdlets say of a value, or a key, that is not there.
+func noSuchValue(c wire.CommandError) bool {
+	return commandKind(c) == NotFound || strings.HasPrefix(idHead(c), "System.Management.Automation.PSArgumentException")
 }
 
 type taskName struct {
@@ -170,18 +173,31 @@ func (j *job) rolledBack() error {
 			"raise rollback_after if it only needs longer, or use another net adapter."}
 }
 
-// confirm keeps the change: nothing of the job is left on the host.
+// confirm keeps the change: nothing of the job is left on the host. Where what takes the change back is gone already,
+// the host was faster.
 func (j *job) confirm(ctx context.Context) error {
-	if err := j.forget(ctx); err != nil {
+	undo := &answer{}
+	err := j.end(ctx, func(b *batch) {
+		undo = b.change(wire.Call{Cmdlet: "Remove-ItemProperty", Parameters: map[string]any{"LiteralPath": ledgerPath, "Name": []string{wire.JobValue(j.ID, wire.JobUndo)}, "Confirm": false}},
+			tolerating(noSuchValue))
+	})
+	if err != nil {
 		return fmt.Errorf("the change was made, but could not be confirmed, so the host takes it back: %w", err)
+	}
+	if undo.failed() {
+		return j.rolledBack()
 	}
 	return nil
 }
 
-func (j *job) forget(ctx context.Context) error {
+// forget removes what is left of the job, whatever became of it.
+func (j *job) forget(ctx context.Context) error { return j.end(ctx, func(*batch) {}) }
+
+func (j *job) end(ctx context.Context, first func(*batch)) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.host.opts.RestartWait)
 	defer cancel()
 	b := j.host.batch("confirm the change", j.obj)
+	first(b)
 	j.addForget(b)
 	j.host.ledgerEmptying.Lock()
 	defer j.host.ledgerEmptying.Unlock()

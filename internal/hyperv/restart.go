@@ -68,7 +68,7 @@ func (h *Host) runBounce(ctx context.Context, b *batch, d *Device, l *ledger) er
 	if j == nil {
 		return err
 	}
-	return errors.Join(err, j.confirm(ctx))
+	return errors.Join(err, j.forget(ctx)) // what takes a restart back is how it ends
 }
 
 // awaitPorts waits until the ports have their status back and RDMA is listed where it was; a port that

@@ -20,7 +20,7 @@ func sessionCause(c wire.CommandError) (cause, fix string) {
 			"Check address, port and https of the VM in guests of the provider, and run winrm quickconfig in the guest; transport = \"powershell_direct\" needs no network."
 	case wire.ErrorGuestRefused:
 		return "The guest refused the guest credential.",
-			"Check guest_credentials of the provider (user and password of an administrator in the guest). Of local users a guest lets only the built-in Administrator do everything, unless LocalAccountTokenFilterPolicy is 1 in it."
+			"Check guest_credentials of the provider (user and password of an administrator in the guest), or the VM's client certificate in guests where that is used. Of local users a guest lets only the built-in Administrator do everything, unless LocalAccountTokenFilterPolicy is 1 in it."
 	case wire.ErrorGuestLost:
 		return "The connection into the guest was lost: it restarted or was shut down, or the net adapter went away that the connection uses.",
 			"Apply again when the guest is up. If it happens again, use transport = \"powershell_direct\" for it, which needs no network."

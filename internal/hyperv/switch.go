@@ -344,7 +344,7 @@ func (h *Host) newSwitch(ctx context.Context, op string, spec SwitchSpec, in int
 	made := changeAndRead[VMSwitch](b, wire.Call{Cmdlet: "New-VMSwitch", Parameters: p, Save: "new"})
 	b.noteMade(in, "new")
 	if spec.LoadBalancingAlgorithm != "" {
-		b.change(wire.Call{Cmdlet: "Set-VMSwitchTeam", Input: "new", Parameters: map[string]any{"LoadBalancingAlgorithm": spec.LoadBalancingAlgorithm, "Confirm": false}})
+		b.change(teamCall("new", spec))
 	}
 	c.restore(hostVNicName(spec.Name))
 	inv, err := c.run(ctx, func(undo *batch) {
@@ -358,6 +358,12 @@ func (h *Host) newSwitch(ctx context.Context, op string, spec SwitchSpec, in int
 		return nil, &Error{Kind: Other, Op: op, Host: h.Name, Object: switchAbout(spec.Name), Cause: "New-VMSwitch returned no switch."}
 	}
 	return h.switchByID(inv, made.Items[0].ID)
+}
+
+// teamCall sets the team's algorithm. Without the members, which stay as they are, two parameter sets of the cmdlet take a switch.
+func teamCall(saved string, spec SwitchSpec) wire.Call {
+	return wire.Call{Cmdlet: "Set-VMSwitchTeam", Parameters: map[string]any{"VMSwitch": wire.First(saved), "NetAdapterName": spec.NetAdapterNames,
+		"LoadBalancingAlgorithm": spec.LoadBalancingAlgorithm, "Confirm": false}}
 }
 
 // undoNewSwitch removes what a failed New-VMSwitch left: the debt, and a switch that exists all the same

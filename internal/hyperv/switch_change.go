@@ -95,12 +95,12 @@ func (h *Host) changeSwitch(ctx context.Context, op string, inv *Inventory, now 
 		find[VMSwitch](b, wire.Call{Cmdlet: "Get-VMSwitch", Parameters: map[string]any{"Id": []any{wire.GUID(now.ID)}}, Save: "switch"})
 	}
 	if spec.Notes != nil && *spec.Notes != now.VMSwitch.Notes {
-		b.change(wire.Call{Cmdlet: "Set-VMSwitch", Input: "switch", Parameters: map[string]any{"Notes": *spec.Notes, "Confirm": false}})
+		b.change(wire.Call{Cmdlet: "Set-VMSwitch", Parameters: map[string]any{"VMSwitch": wire.Ref{Call: "switch"}, "Notes": *spec.Notes, "Confirm": false}})
 	}
 	changeManagementAdapter(b, spec, now)
 	changeMembers(b, spec, now)
 	if spec.LoadBalancingAlgorithm != "" && spec.LoadBalancingAlgorithm != now.LoadBalancingAlgorithm {
-		b.change(wire.Call{Cmdlet: "Set-VMSwitchTeam", Input: "switch", Parameters: map[string]any{"LoadBalancingAlgorithm": spec.LoadBalancingAlgorithm, "Confirm": false}})
+		b.change(teamCall("switch", spec))
 	}
 	if !c.away() {
 		w.addRemoves(b)
@@ -193,7 +193,7 @@ func changeMembers(b *batch, spec SwitchSpec, now *Switch) {
 	add, remove := without(spec.NetAdapterNames, now.NetAdapterNames), without(now.NetAdapterNames, spec.NetAdapterNames)
 	if !now.EmbeddedTeamingEnabled {
 		if len(add) > 0 {
-			b.change(wire.Call{Cmdlet: "Set-VMSwitch", Input: "switch", Parameters: map[string]any{"NetAdapterName": add[0], "Confirm": false}})
+			b.change(wire.Call{Cmdlet: "Set-VMSwitch", Parameters: map[string]any{"VMSwitch": wire.Ref{Call: "switch"}, "NetAdapterName": add[0], "Confirm": false}})
 		}
 		return
 	}

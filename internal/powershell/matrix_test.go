@@ -15,13 +15,6 @@ import (
 // The fault matrix: each thing that the simulator can do to a request, at each operation, to a batch that reads and
 // to one that changes something.
 
-func faultEffects() []door.Effect {
-	return []door.Effect{
-		door.DropBefore, door.DropAfter, door.DropMid, door.Stall, door.Delay, door.Unauthorized, door.UnauthorizedHTML, door.Unavailable,
-		door.TimedOut, door.Busy, door.Quota, door.QuotaOperations, door.ShellGone, door.Aborted, door.KillShell, door.KillProcess, door.Blackout,
-	}
-}
-
 // ending is how a batch ends.
 type ending string
 
@@ -50,9 +43,10 @@ func expected(op string, effect door.Effect) ending {
 		{door.OpSend, door.Aborted}: mayBeLost, {door.OpSend, door.KillProcess}: mayBeLost,
 		{door.OpReceive, door.Quota}: mayBeLost, {door.OpReceive, door.QuotaOperations}: mayBeLost,
 		{door.OpReceive, door.ShellGone}: mayBeLost, {door.OpReceive, door.Aborted}: mayBeLost,
-		{door.OpReceive, door.KillShell}: mayBeLost, {door.OpReceive, door.KillProcess}: mayEndBefore,
+		{door.OpReceive, door.KeyDeleted}: mayBeLost,
+		{door.OpReceive, door.KillShell}:  mayBeLost, {door.OpReceive, door.KillProcess}: mayEndBefore,
 		// The host says itself that there is no such shell.
-		{door.OpDelete, door.ShellGone}: leavesAShell,
+		{door.OpDelete, door.ShellGone}: leavesAShell, {door.OpDelete, door.KeyDeleted}: leavesAShell,
 	}[point{op, effect}]; ok {
 		return e
 	}
@@ -82,7 +76,7 @@ func faultMatrix(point func(name string, f func(*testing.T))) {
 			if answers < 0 && op != door.OpSend && op != door.OpReceive {
 				continue // TestShellsThatNobodyKnows
 			}
-			for _, effect := range faultEffects() {
+			for _, effect := range door.RequestEffects() {
 				for _, write := range []bool{false, true} {
 					kind := map[bool]string{false: "read", true: "write"}[write]
 					point(fmt.Sprintf("%s %s %s, answers kept %v", op, effect, kind, answers == 0), func(t *testing.T) {

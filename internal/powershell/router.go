@@ -205,15 +205,16 @@ func failed(calls []Call, failure wire.CommandError) []wire.Result {
 func guestError(err error) wire.CommandError {
 	e := wire.CommandError{ID: wire.ErrorGuestConnection, Category: "OpenError", Message: err.Error(), Session: true, Cause: err}
 	var (
-		lost    *LostError
-		runner  *RunnerError
-		auth    *winrm.AuthError
-		network *winrm.NetError
+		lost     *LostError
+		runner   *RunnerError
+		auth     *winrm.AuthError
+		kerberos *winrm.KerberosError
+		network  *winrm.NetError
 	)
 	switch {
 	case errors.As(err, &runner):
 		e.ID, e.Category, e.Started = wire.ErrorGuestAnswer, "InvalidData", true
-	case errors.As(err, &auth), winrm.IsFault(err, winrm.CodeAccessDenied):
+	case errors.As(err, &auth), errors.As(err, &kerberos) && kerberos.OfUser(), winrm.IsFault(err, winrm.CodeAccessDenied):
 		e.ID, e.Category = wire.ErrorGuestRefused, "PermissionDenied"
 	case errors.As(err, &lost) && !lost.Started && errors.As(err, &network): // a kept process that is out of reach
 	case errors.As(err, &lost):

@@ -120,12 +120,23 @@ func TestRouter(t *testing.T) {
 			log:   []string{"guest: Get-B Get-C Get-D"}, want: []string{"GuestConnectionFailed session", "GuestConnectionFailed session"}},
 		{name: "credential refused", fails: func() error { return &winrm.OpError{Err: auth} },
 			calls: []Call{inNamed("own", vm, read("Get-B"))}, log: []string{"guest: Get-B"}, want: []string{"GuestLogonRefused session"}},
+		{name: "credential refused by the KDC", fails: func() error {
+			return &winrm.OpError{Err: &winrm.KerberosError{Problem: winrm.KerberosWrongPassword, Err: errors.New("no")}}
+		}, calls: []Call{inNamed("own", vm, read("Get-B"))}, log: []string{"guest: Get-B"}, want: []string{"GuestLogonRefused session"}},
+		{name: "no KDC", fails: func() error {
+			return &winrm.OpError{Err: &winrm.KerberosError{Problem: winrm.KerberosUnreachable, Err: errors.New("no")}}
+		}, calls: []Call{inNamed("own", vm, read("Get-B"))}, log: []string{"guest: Get-B"}, want: []string{"GuestConnectionFailed session"}},
 		{name: "no right to use WinRM", fails: func() error { return &winrm.Fault{Code: winrm.CodeAccessDenied} },
 			calls: []Call{inNamed("own", vm, read("Get-B"))}, log: []string{"guest: Get-B"}, want: []string{"GuestLogonRefused session"}},
 		{name: "lost", fails: func() error { return &LostError{Err: errors.New("gone"), Started: true} },
 			calls: []Call{inNamed("own", vm, call("Set-B", nil)), call("Set-C", nil)}, log: []string{"guest: Set-B"}, want: []string{"GuestSessionLost session started"}},
 		{name: "lost before", fails: func() error { return &LostError{Err: errors.New("gone")} },
 			calls: []Call{inNamed("own", vm, call("Set-B", nil))}, log: []string{"guest: Set-B"}, want: []string{"GuestSessionLost session"}},
+		{name: "out of reach before it began, on a session that was kept", fails: func() error { return &LostError{Err: &winrm.NetError{Op: winrm.OpSend, Err: errors.New("reset")}} },
+			calls: []Call{inNamed("own", vm, call("Set-B", nil))}, log: []string{"guest: Set-B"}, want: []string{"GuestConnectionFailed session"}},
+		{name: "out of reach in the middle", fails: func() error {
+			return &LostError{Err: &winrm.NetError{Op: winrm.OpReceive, Err: errors.New("reset"), Sent: true}, Started: true}
+		}, calls: []Call{inNamed("own", vm, call("Set-B", nil))}, log: []string{"guest: Set-B"}, want: []string{"GuestSessionLost session started"}},
 		{name: "nonsense", fails: func() error { return badReply("nothing") },
 			calls: []Call{inNamed("own", vm, call("Set-B", nil))}, log: []string{"guest: Set-B"}, want: []string{"RunnerGuestAnswer session started"}},
 		{name: "the host is lost before it began, behind a change in the guest", hostFails: func() error { return &LostError{Err: errors.New("gone")} },

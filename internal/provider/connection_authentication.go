@@ -126,6 +126,9 @@ func (s source) missing(diags *diag.Diagnostics, attribute, what, env, instead s
 
 // check reports what the layer below finds wrong, at the attribute that says it.
 func (s source) check(c winrm.Config, at map[string]path.Path, diags *diag.Diagnostics) {
+	if s.loginElsewhere && (c.Kerberos == nil || c.Kerberos.CCacheFile == "") {
+		c.User = "user@REALM" // who it is, and of which realm, is known when it is used
+	}
 	err := c.Check()
 	var e *winrm.ConfigError
 	switch {

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	}
 	for _, name := range os.Environ() {
 		// The provider reads these; a developer's own must not reach the tests.
-		if name, _, _ = strings.Cut(name, "="); strings.HasPrefix(name, "HYPERV_") && !strings.HasPrefix(name, "HYPERV_ACC_") {
+		if name, _, _ = strings.Cut(name, "="); strings.HasPrefix(name, "HYPERV_") && !strings.HasPrefix(name, "HYPERV_ACC_") && !strings.HasPrefix(name, "HYPERV_TEST_") {
 			os.Unsetenv(name)
 		}
 	}

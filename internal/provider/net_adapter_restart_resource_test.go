@@ -93,7 +93,7 @@ func wantTargets(t *testing.T, what string, got any, want ...string) {
 // failBounce lets the next restarts fail before anything is disabled.
 func (l *testLab) failBounce(times int) {
 	l.fault(door.Rule{Host: "hv1", Cmdlet: "Disable-NetAdapter", Effect: door.ErrorRecordEffect, Count: times,
-		Error: &door.ErrorRecord{ID: "Windows System Error 5,Disable-NetAdapter", Category: "PermissionDenied", Message: "Access is denied."}})
+		Error: &door.ErrorRecord{ID: "Windows System Error 5,Disable-NetAdapter", Category: "PermissionDenied", Exception: "Microsoft.Management.Infrastructure.CimException", Message: "Access is denied."}})
 }
 
 // A chain costs one restart of the device up, and one down, where the last part pays for all.

@@ -174,7 +174,7 @@ func (m *nicRdmaSettingsModel) drift(ctx context.Context, s *hyperv.NicSettings,
 	if !m.RdmaMaxVFs.IsNull() {
 		m.RdmaMaxVFs = types.Int64PointerValue(s.RdmaMaxVFs)
 	}
-	if !m.NumVFs.IsNull() {
+	if !m.NumVFs.IsNull() && len(s.Debts) == 0 { // Windows says how many there are, which follows the next restart only
 		m.NumVFs = types.Int64PointerValue(s.NumVFs)
 	}
 	if r := m.registry(ctx, diags); r != nil && (s.GuestRdma == nil || *s.GuestRdma != r.Value) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
@@ -93,4 +94,8 @@ func (p *hypervProvider) Resources(context.Context) []func() resource.Resource {
 
 func (p *hypervProvider) DataSources(context.Context) []func() datasource.DataSource {
 	return dataSources()
+}
+
+func (p *hypervProvider) Actions(context.Context) []func() action.Action {
+	return actions()
 }

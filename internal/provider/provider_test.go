@@ -38,6 +38,9 @@ func TestSchemaDescriptions(t *testing.T) {
 	for name, s := range h.schema.DataSourceSchemas {
 		walk("data."+name, attributesOf(s.Block.Attributes))
 	}
+	for name, s := range h.schema.ActionSchemas {
+		walk("action."+name, attributesOf(s.Schema.Block.Attributes))
+	}
 }
 
 func TestPasswordsAreSensitive(t *testing.T) {

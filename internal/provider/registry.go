@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 )
@@ -9,6 +10,7 @@ import (
 func resources() []func() resource.Resource {
 	return []func() resource.Resource{
 		newNicRdmaSettingsResource,
+		newDcbResource,
 		newIovSwitchResource,
 		newNetAdapterRestartResource,
 		newVMNetworkAdapterResource,
@@ -20,4 +22,9 @@ func resources() []func() resource.Resource {
 // dataSources lists every data source.
 func dataSources() []func() datasource.DataSource {
 	return []func() datasource.DataSource{newRdmaHostDataSource}
+}
+
+// actions lists every action. Terraform has them from 1.14 on; older versions, and OpenTofu, never ask for them.
+func actions() []func() action.Action {
+	return []func() action.Action{newRestartNetAdapterAction, newRestartVMAction, newReenableGuestRdmaAction}
 }

@@ -144,7 +144,7 @@ func planRestarts(ctx context.Context, req resource.ModifyPlanRequest, resp *res
 		all := joinRestarts(n.Restarts, owed)
 		planned = plannedList(ctx, all, &resp.Diagnostics)
 		if len(all) > 0 {
-			warnRestarts(resp, n.Attribute, about+" will cause restarts", "The apply restarts:\n"+restartLines(all)+interruptedBy(all, interrupted))
+			warnRestarts(resp, n.Attribute, about+causes(all), "The apply restarts:\n"+restartLines(all)+interruptedBy(all, interrupted))
 		} else if isKnownList(kept) {
 			pending = kept
 		}
@@ -162,7 +162,7 @@ func warnDestroy(resp *resource.ModifyPlanResponse, about string, policy types.S
 		warnRestarts(resp, path.Empty(), "Destroying "+about+" will owe restarts",
 			"With restart_policy = \"manual\" nothing is restarted. What is put back has no effect before:\n"+restartLines(restarts)+interruptedBy(restarts, interrupted))
 	default:
-		warnRestarts(resp, path.Empty(), "Destroying "+about+" will cause restarts", "The destroy restarts:\n"+restartLines(restarts)+interruptedBy(restarts, interrupted))
+		warnRestarts(resp, path.Empty(), "Destroying "+about+causes(restarts), "The destroy restarts:\n"+restartLines(restarts)+interruptedBy(restarts, interrupted))
 	}
 }
 
@@ -275,6 +275,16 @@ func restartLines(restarts []hyperv.Restart) string {
 		lines[i] = fmt.Sprintf("- %s %q, %s: %s", r.Kind, r.Target, strings.ReplaceAll(r.Condition, "_", " "), r.Reason)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// causes says whether restarts are certain.
+func causes(restarts []hyperv.Restart) string {
+	for _, r := range restarts {
+		if r.Condition == hyperv.Always || r.Condition == hyperv.IfRunning {
+			return " will cause restarts"
+		}
+	}
+	return " may cause restarts"
 }
 
 func warnRestarts(resp *resource.ModifyPlanResponse, at path.Path, summary, detail string) {

@@ -44,6 +44,9 @@ func (m adapterRefModel) thing(what string) string {
 	if name == "" {
 		name = m.VMNetworkAdapterID.ValueString()
 	}
+	if name == "" { // the id of an adapter that is yet to be added
+		return fmt.Sprintf("%s of a network adapter of VM %q", what, m.VMName.ValueString())
+	}
 	return fmt.Sprintf("%s of network adapter %q of VM %q", what, name, m.VMName.ValueString())
 }
 

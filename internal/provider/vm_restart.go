@@ -72,6 +72,11 @@ func (m vmRestartModel) rules(ctx context.Context, policy types.String, diags *d
 	}
 	var o vmRestartOptions
 	diags.Append(m.VMRestart.As(ctx, &o, basetypes.ObjectAsOptions{})...)
+	rules.VM = o.domain(diags)
+	return rules
+}
+
+func (o vmRestartOptions) domain(diags *diag.Diagnostics) hyperv.VMRestartOptions {
 	duration := func(d timetypes.GoDuration) time.Duration {
 		if d.IsNull() {
 			return 0
@@ -80,8 +85,7 @@ func (m vmRestartModel) rules(ctx context.Context, policy types.String, diags *d
 		diags.Append(problems...)
 		return value
 	}
-	rules.VM = hyperv.VMRestartOptions{ShutdownTimeout: duration(o.ShutdownTimeout), OnTimeout: o.OnTimeout.ValueString(), GuestTimeout: duration(o.GuestTimeout)}
-	return rules
+	return hyperv.VMRestartOptions{ShutdownTimeout: duration(o.ShutdownTimeout), OnTimeout: o.OnTimeout.ValueString(), GuestTimeout: duration(o.GuestTimeout)}
 }
 
 // turnsOff says that the configuration lets a VM be turned off, for the reason of a planned restart.

@@ -45,6 +45,7 @@ func (s *Server) Metrics() Metrics {
 func (h *HostMetrics) add(one door.Metrics) {
 	h.Requests += one.Requests
 	h.Unauthorized += one.Unauthorized
+	h.Challenges += one.Challenges
 	h.Connections += one.Connections
 	h.Shells += one.Shells
 	h.ShellsCreated += one.ShellsCreated

@@ -152,6 +152,37 @@ func TestCertificateByRenegotiation(t *testing.T) {
 			}
 		})
 	}
+	// After an outage the first message on the new connection may be the largest there is, and it waits in the host's
+	// memory for the renegotiation: Apache takes 128 kB there.
+	t.Run("a large message on a new connection", func(t *testing.T) {
+		tr, err := winrm.NewTransport(config(both, good, goodKey))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := winrm.Start(t.Context(), tr, "echo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			tr.Reset()
+			line := bytes.Repeat([]byte("x"), p.MaxLine())
+			if err := p.Send(t.Context(), line); err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			for out.Len() < len(line) {
+				if _, _, _, err := p.Receive(t.Context(), &out, &out); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !bytes.Equal(out.Bytes(), line) {
+				t.Errorf("%d bytes came back", out.Len())
+			}
+		}
+		if err := p.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Run("certificate of another authority", func(t *testing.T) {
 		err := h.talk(config(both, bad, badKey), "x")
 		var network *winrm.NetError
@@ -176,7 +207,7 @@ func TestCertificateByRenegotiation(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
-	if m := h.door.Metrics(); m.ShellsCreated != 2 || m.Shells != 0 {
+	if m := h.door.Metrics(); m.ShellsCreated != 3 || m.Shells != 0 {
 		t.Errorf("%+v", m)
 	}
 }

@@ -60,6 +60,20 @@ func (*clientCertificate) Kind() string { return AuthCertificate }
 func (*clientCertificate) Reset()       {}
 
 func (c *clientCertificate) Post(ctx context.Context, rt http.RoundTripper, url string, message []byte) (Answer, error) {
+	fresh := false
+	answer, err := c.post(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { fresh = !i.Reused }}), rt, url, message)
+	if err != nil || answer.Status != http.StatusRequestEntityTooLarge || !fresh || len(message) == 0 {
+		return answer, err
+	}
+	// A host that asks for the certificate when it has seen the header must keep the message until it has it, and may
+	// have no room for a large one. So it is asked to ask for it first.
+	if answer, err = c.post(ctx, rt, url, nil); err != nil {
+		return answer, unsentError{err}
+	}
+	return c.post(ctx, rt, url, message)
+}
+
+func (c *clientCertificate) post(ctx context.Context, rt http.RoundTripper, url string, message []byte) (Answer, error) {
 	var version uint16
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		TLSHandshakeStart: func() { c.asked.Store(false) },

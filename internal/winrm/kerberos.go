@@ -230,12 +230,7 @@ func (t *tickets) request(ticket messages.Ticket, key types.EncryptionKey, bindi
 	if err != nil {
 		return nil, err
 	}
-	// A service takes two authenticators of the same microsecond for a replay.
-	now := time.Now().UTC().Truncate(time.Microsecond)
-	if !now.After(t.last) {
-		now = t.last.Add(time.Microsecond)
-	}
-	t.last = now
+	now := t.stamp(time.Now())
 	auth.CTime, auth.Cusec = now, now.Nanosecond()/1000
 	auth.Cksum = types.Checksum{CksumType: chksumtype.GSSAPI, Checksum: gssChecksum(binding)}
 	if mech.APReq, err = messages.NewAPReq(ticket, key, auth); err != nil {
@@ -249,6 +244,17 @@ func (t *tickets) request(ticket messages.Ticket, key types.EncryptionKey, bindi
 		MechTypes: []asn1.ObjectIdentifier{gssapi.OIDKRB5.OID()}, MechTokenBytes: body,
 	}}
 	return token.Marshal()
+}
+
+// stamp is the time for the next authenticator. A service takes two of the same microsecond for a replay; but where the
+// clock was set back, what it says now counts: a time that is minutes ahead is refused.
+func (t *tickets) stamp(now time.Time) time.Time {
+	now = now.UTC().Truncate(time.Microsecond)
+	if ahead := t.last.Sub(now); ahead >= 0 && ahead < time.Second {
+		now = t.last.Add(time.Microsecond)
+	}
+	t.last = now
+	return now
 }
 
 // gssChecksum is the field of an authenticator that carries flags and channel binding (RFC 4121 4.1.1).

@@ -40,6 +40,15 @@ func (e *KerberosError) Error() string {
 }
 func (e *KerberosError) Unwrap() error { return e.Err }
 
+// OfUser says whether it is the user that the KDC refuses: with another credential it might work.
+func (e *KerberosError) OfUser() bool {
+	switch e.Problem {
+	case KerberosWrongPassword, KerberosUnknownUser, KerberosDisabled, KerberosExpired:
+		return true
+	}
+	return false
+}
+
 // kdcCode finds the code in an error of the library, which keeps it in its text only.
 var kdcCode = regexp.MustCompile(`\((\d+)\) K(?:DC|RB)_`)
 

@@ -132,3 +132,17 @@ func TestStartEndsWithTheBudget(t *testing.T) {
 		t.Errorf("%d shells, %d removed", creates, deletes)
 	}
 }
+
+// Behind a loss as without one, the first refusal is asked about again at once: where there is little time, waiting for
+// the host to come back whole would use it up.
+func TestComingBackWithLittleTime(t *testing.T) {
+	t.Parallel()
+	s, p := started(t, nil)
+	p.t.cfg.RetryBudget = time.Second // and the grace is 30 s, with 5 s between refusals
+	s.mu.Lock()
+	s.steps = map[Op][]step{OpSend: after(status(401))}
+	s.mu.Unlock()
+	if err := p.Send(t.Context(), []byte("line\n")); err != nil {
+		t.Error(err)
+	}
+}

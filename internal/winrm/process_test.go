@@ -276,3 +276,23 @@ func TestClose(t *testing.T) {
 		})
 	}
 }
+
+// Somebody else's shells are waited for, but not for the whole budget; then the quota is named.
+func TestQuotaEnds(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, map[Op][]step{OpCreate: repeated(faulty(CodeMaxShells))}, false)
+	tr := s.transport(t)
+	if tr.quotaWait != time.Minute {
+		t.Errorf("it waits for %v", tr.quotaWait)
+	}
+	tr.quotaWait, tr.cfg.RetryBudget = 700*time.Millisecond, time.Minute
+	begun := time.Now()
+	_, err := Start(t.Context(), tr, commandLine)
+	var op *OpError
+	if !IsFault(err, CodeMaxShells) || !strings.Contains(err.Error(), "MaxShellsPerUser") || !errors.As(err, &op) || op.Tries < 3 {
+		t.Errorf("%v", err)
+	}
+	if took := time.Since(begun); took < 600*time.Millisecond || took > 4*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}

@@ -180,20 +180,25 @@ func (t *Transport) post(ctx context.Context, op Op, m *soap.SoapMessage) (tried
 			return body, nil
 		}
 		sent = sent || mayHaveRun(err) || ctx.Err() != nil
-		result.verdict, delays.least = t.comingBack(op, err, judge(op, err))
+		first := judge(op, err)
+		result.verdict, delays.least = t.comingBack(op, err, first)
+		if first == againOnce && !onceUsed {
+			onceUsed, delays.least = true, 0 // what is right without a loss of the network is right behind one
+			result.verdict = again
+		}
 		switch {
 		case ctx.Err() != nil:
 			result.verdict = fail
 		case result.verdict == again && !t.outOfReach(op, err, start):
 			return "", err
-		case (result.verdict == againOnce || result.verdict == settleOnce) && !onceUsed:
+		case result.verdict == settleOnce && !onceUsed:
 			onceUsed = true
 			return "", err
 		case result.verdict == againQuota:
 			if waiting.IsZero() {
 				waiting = time.Now()
 			}
-			if time.Since(waiting) < quotaWait {
+			if time.Since(waiting) < t.quotaWait {
 				return "", err
 			}
 		}

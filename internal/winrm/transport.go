@@ -20,12 +20,13 @@ const bodyTimeout = 30 * time.Second
 // Transport posts SOAP messages to one host over one TCP connection at a time. It is half duplex:
 // one caller, one message after the other.
 type Transport struct {
-	cfg  Config
-	url  string
-	http *http.Transport
-	auth Authenticator
-	seen *observer
-	open atomic.Bool // there is, or was, a connection that nobody here has closed
+	cfg       Config
+	url       string
+	http      *http.Transport
+	auth      Authenticator
+	seen      *observer
+	open      atomic.Bool // there is, or was, a connection that nobody here has closed
+	quotaWait time.Duration
 	// until, if not zero, is when all trying again ends.
 	until time.Time
 }
@@ -38,7 +39,7 @@ func NewTransport(cfg Config) (*Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Transport{cfg: cfg}
+	t := &Transport{cfg: cfg, quotaWait: quotaWait}
 	return t, t.setUp()
 }
 

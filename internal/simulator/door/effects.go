@@ -51,6 +51,10 @@ func (d *Door) before(w http.ResponseWriter, r *http.Request, conn *Connection, 
 		entry.Status = http.StatusServiceUnavailable
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return true
+	case TooMany:
+		entry.Status = http.StatusTooManyRequests
+		w.WriteHeader(http.StatusTooManyRequests)
+		return true
 	case TimedOut:
 		return refuse(faultTimedOut())
 	case Busy:
@@ -63,6 +67,8 @@ func (d *Door) before(w http.ResponseWriter, r *http.Request, conn *Connection, 
 		return refuse(faultNoShell())
 	case Aborted:
 		return refuse(faultAborted())
+	case KeyDeleted:
+		return refuse(faultKeyDeleted())
 	case KillShell, KillProcess:
 		d.killFor(req, rule.Effect)
 	}

@@ -12,6 +12,7 @@ const (
 	CodeAccessDenied    = 5
 	CodeAborted         = 995
 	CodeTooLong         = 2147942606
+	CodeKeyDeleted      = 2147943418
 	CodeAction          = 2150858771
 	// CodeResource is not confirmed by any recorded traffic.
 	CodeResource = 2150858811
@@ -53,6 +54,10 @@ func faultBusy() fault {
 
 func faultAborted() fault {
 	return fault{"s:Receiver", "w:InternalError", "The I/O operation has been aborted because of either a thread exit or an application request. ", CodeAborted, false}
+}
+
+func faultKeyDeleted() fault {
+	return fault{"s:Receiver", "w:InternalError", "Illegal operation attempted on a registry key that has been marked for deletion. ", CodeKeyDeleted, false}
 }
 
 func faultTooLong() fault {

@@ -21,12 +21,14 @@ const (
 	Unauthorized     Effect = "401"              // refuse the credential, though it is right
 	UnauthorizedHTML Effect = "401_html"         // the same from something in between: a body of text/html
 	Unavailable      Effect = "503"              // no body
+	TooMany          Effect = "429"              // no body
 	TimedOut         Effect = "timeout"          // fault 2150858793 without processing
 	Busy             Effect = "busy"             // fault 170 without processing
 	Quota            Effect = "quota"            // fault 2150859173, too many shells, without processing
 	QuotaOperations  Effect = "quota_operations" // fault 2150859174, too many operations, without processing
 	ShellGone        Effect = "shell_gone"       // fault 2150858843 without processing; the shell lives on
 	Aborted          Effect = "aborted"          // fault 995 without processing
+	KeyDeleted       Effect = "key_deleted"      // fault 2147943418, the user's registry hive is gone, without processing; the shell lives on
 	KillShell        Effect = "kill_shell"       // remove the shell, then process the request
 	KillProcess      Effect = "kill_process"     // end the processes of the shell, then process the request
 	Blackout         Effect = "blackout"         // close every connection to the host, and each new one, for duration_ms
@@ -71,8 +73,12 @@ func (r Rule) Delay() time.Duration { return time.Duration(r.DelayMS) * time.Mil
 // Duration is how long the effect lasts.
 func (r Rule) Duration() time.Duration { return time.Duration(r.DurationMS) * time.Millisecond }
 
-func requestEffects() []Effect {
-	return []Effect{DropBefore, DropAfter, DropMid, Stall, Delay, Unauthorized, UnauthorizedHTML, Unavailable, TimedOut, Busy, Quota, QuotaOperations, ShellGone, Aborted, KillShell, KillProcess, Blackout}
+// RequestEffects lists what a rule about requests can do.
+func RequestEffects() []Effect {
+	return []Effect{
+		DropBefore, DropAfter, DropMid, Stall, Delay, Unauthorized, UnauthorizedHTML, Unavailable, TooMany, TimedOut, Busy, Quota, QuotaOperations,
+		ShellGone, Aborted, KeyDeleted, KillShell, KillProcess, Blackout,
+	}
 }
 
 func cmdletEffects() []Effect {
@@ -81,7 +87,7 @@ func cmdletEffects() []Effect {
 
 // Validate says what is wrong with a rule.
 func (r Rule) Validate() error {
-	allowed, about := requestEffects(), "requests"
+	allowed, about := RequestEffects(), "requests"
 	if r.AboutCmdlet() {
 		allowed, about = cmdletEffects(), "cmdlet calls"
 	}

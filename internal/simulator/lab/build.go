@@ -64,6 +64,9 @@ func (b *builder) host(i int, s *ScenarioHost) (*Host, error) {
 			return nil, err
 		}
 	}
+	if err := b.dcb(h, s.Dcb); err != nil {
+		return nil, fmt.Errorf("dcb: %w", err)
+	}
 	b.registry(h, s.Registry)
 	for n := range s.Switches {
 		if err := b.addSwitch(h, &s.Switches[n]); err != nil {
@@ -112,6 +115,12 @@ func (b *builder) device(h *Host, n int, s *ScenarioDevice) error {
 	}
 	if s.SriovSupport != nil {
 		d.SriovSupport = *s.SriovSupport
+	}
+	if profile.rdma {
+		d.PfcClasses = pfcClasses
+	}
+	if s.PfcClasses != nil {
+		d.PfcClasses = *s.PfcClasses
 	}
 	h.Devices = append(h.Devices, d)
 	for function := range s.Ports {

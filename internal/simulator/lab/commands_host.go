@@ -20,4 +20,5 @@ func registerHostCommands(r registry) {
 	registerRestartComputer(r)
 	registerScheduledTask(r)
 	registerCimMethod(r)
+	registerDcb(r)
 }

@@ -176,7 +176,7 @@ func (l *Lab) lookup(c *call) (handler, *cmdlet.Error) {
 	}
 	c.vm = vm
 	command, ok := l.commands[strings.ToLower(c.inv.Cmdlet)]
-	if !ok || !command.availableOn(c.host, vm) {
+	if !ok || !command.availableOn(c.host, vm) || command.present != nil && !command.present(l, c.host) {
 		return nil, commandNotFound(c.inv.Cmdlet)
 	}
 	if err := c.guestCall(); err != nil {

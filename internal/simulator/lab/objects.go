@@ -8,6 +8,7 @@ import (
 func prop(name string, value any) cmdlet.Property { return cmdlet.Property{Name: name, Value: value} }
 
 // Numbers of a pinned .NET type: a script that prints JSON or compares types sees the difference.
+func i8(n int) cmdlet.Typed     { return cmdlet.Typed{Type: "System.SByte", Value: int64(n)} }
 func u8(n int) cmdlet.Typed     { return cmdlet.Typed{Type: "System.Byte", Value: int64(n)} }
 func u16(n int) cmdlet.Typed    { return cmdlet.Typed{Type: "System.UInt16", Value: int64(n)} }
 func u32(n int) cmdlet.Typed    { return cmdlet.Typed{Type: "System.UInt32", Value: int64(n)} }

@@ -15,6 +15,9 @@ type command struct {
 	host  bool
 	guest bool
 	since int // lowest build of Windows that has it
+	// present is for what a host can get while it runs: nil, or whether it is there now. Available says yes all the while,
+	// as the powershell engine asks only when a process starts; a call before that gets PowerShell's own error.
+	present func(*Lab, *Host) bool
 }
 
 // both registers a cmdlet that hosts and guests have.

@@ -23,6 +23,7 @@ func restartComputer(c *call) {
 	c.event("host_restart", h.Name, "Restart-Computer")
 	c.dropSession(h, h.Name, "Restart-Computer")
 	h.OS.LastBoot = c.clock()
+	h.Dcb.restarted()
 	for _, d := range h.Devices {
 		c.loadGuestRdma(h, d)
 		for _, port := range d.Ports {

@@ -58,6 +58,7 @@ type ScenarioHost struct {
 	VMs       []ScenarioVM       `json:"vms,omitempty" yaml:"vms"`
 	LbfoTeams []ScenarioLbfoTeam `json:"lbfo_teams,omitempty" yaml:"lbfo_teams"`
 	Registry  []ScenarioKey      `json:"registry,omitempty" yaml:"registry"`
+	Dcb       *ScenarioDcb       `json:"dcb,omitempty" yaml:"dcb" jsonschema:"description=Data center bridging; default: the feature is not installed."`
 }
 
 // ScenarioListener is how WinRM is set up; left out, as on a fresh Windows.
@@ -98,6 +99,7 @@ type ScenarioDevice struct {
 	MaxVFs        *int           `json:"max_vfs,omitempty" yaml:"max_vfs" jsonschema:"minimum=0,description=Virtual functions per port."`
 	QueuePairs    *int           `json:"queue_pairs,omitempty" yaml:"queue_pairs" jsonschema:"minimum=0"`
 	SriovSupport  *int           `json:"sriov_support,omitempty" yaml:"sriov_support" jsonschema:"minimum=0,maximum=7"`
+	PfcClasses    *int           `json:"pfc_classes,omitempty" yaml:"pfc_classes" jsonschema:"minimum=1,maximum=8,description=How many priorities the hardware can make lossless; default 3."`
 	Ports         []ScenarioPort `json:"ports" yaml:"ports" jsonschema:"required,minItems=1"`
 }
 
@@ -196,6 +198,7 @@ func defaultScenario() *Scenario {
 			RdmaWeightOnRunningVM: "apply", RdmaWeightZeroUnderIov: "reject", IovWithBandwidthMode: "ignore", GuestRdmaRegistryNeeds: "net_adapter",
 			InboxVFDriverRdma: "yes", DownLevelGuestRdma: "yes", IovBlockers: []string{"port_acl", "extended_acl", "port_mirroring"},
 			SavedVMHardware: "reject", NanoServerRunner: "yes", HostIPOnNewSwitch: "keep",
+			DcbCmdletsWithoutFeature: "absent", DcbFeatureRestart: "no", TrafficClassAlgorithm: "name",
 		},
 	}
 }

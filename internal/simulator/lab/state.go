@@ -27,6 +27,7 @@ type Host struct {
 	Tasks     []*ScheduledTask `json:"scheduled_tasks,omitempty"`
 	// NetworkDirectAcrossIPSubnets is Allowed or Blocked (facts.md 68, 89).
 	NetworkDirectAcrossIPSubnets string `json:"network_direct_across_ip_subnets"`
+	Dcb                          Dcb    `json:"dcb"`
 
 	pathModelled bool      // an adapter of the scenario holds Address
 	pathBack     time.Time // the path that a switch took away comes back then
@@ -75,6 +76,7 @@ type Device struct {
 	QueuePairs   int     `json:"queue_pairs"`   // for VFs, per port
 	Rdma         bool    `json:"rdma"`          // the hardware does RDMA
 	SriovSupport int     `json:"sriov_support"` // Get-NetAdapterSriov.SriovSupport (facts.md 41)
+	PfcClasses   int     `json:"pfc_classes"`   // how many priorities the hardware can keep from losing frames (facts.md 87)
 	Ports        []*Port `json:"ports"`
 	// RebindPending: a switch was made or removed on a port and the PFs have not been bounced since (facts.md 25).
 	RebindPending bool `json:"rebind_pending"`

@@ -30,4 +30,10 @@ type Unknowns struct {
 	SavedVMHardware string `json:"saved_vm_hardware" yaml:"saved_vm_hardware" jsonschema:"enum=reject,enum=accept,default=reject"`
 	// NanoServerRunner: whether a running Nano Server can be a target of the runner: "yes" or "no".
 	NanoServerRunner string `json:"nano_server_runner" yaml:"nano_server_runner" jsonschema:"enum=yes,enum=no,default=yes"`
+	// DcbCmdletsWithoutFeature: whether the cmdlets of module DcbQos are there before Data-Center-Bridging is installed: "absent" or "present".
+	DcbCmdletsWithoutFeature string `json:"dcb_cmdlets_without_feature" yaml:"dcb_cmdlets_without_feature" jsonschema:"enum=absent,enum=present,default=absent"`
+	// DcbFeatureRestart: whether the host must restart before Data-Center-Bridging is there, or is gone: "no" or "yes".
+	DcbFeatureRestart string `json:"dcb_feature_restart" yaml:"dcb_feature_restart" jsonschema:"enum=no,enum=yes,default=no"`
+	// TrafficClassAlgorithm: what Get-NetQosTrafficClass gives as Algorithm: "name" (ETS) or "number" (2, of the class; objects.md 1).
+	TrafficClassAlgorithm string `json:"traffic_class_algorithm" yaml:"traffic_class_algorithm" jsonschema:"enum=name,enum=number,default=name"`
 }
