@@ -52,9 +52,9 @@ type Host struct {
 	ledgerEmptying sync.RWMutex
 
 	mu        sync.Mutex
-	epoch     int // counts our writes: an inventory read before one is not used after it
-	inventory *sharedInventory
-	locations map[string]string // net adapter name in lower case -> PCI location
+	epoch     int                         // counts our writes: an inventory read before one is not used after it
+	shared    map[string]*sharedInventory // bulk reads by what they read
+	locations map[string]string           // net adapter name in lower case -> PCI location
 }
 
 // NewHost makes a host out of something that runs its batches.
@@ -85,7 +85,7 @@ func (h *Host) invalidate() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.epoch++
-	h.inventory = nil
+	h.shared = nil
 }
 
 // wait pauses between two looks.

@@ -13,6 +13,7 @@ func resources() []func() resource.Resource {
 		newVMNetworkAdapterResource,
 		newVMNetworkAdapterRdmaResource,
 		newGuestRdmaEnablementResource,
+		newNetworkDirectRoutingResource,
 	}
 }
 

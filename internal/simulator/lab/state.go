@@ -109,11 +109,13 @@ type Port struct {
 	LinkSpeed            uint64 `json:"link_speed"` // bits per second
 	VlanID               int    `json:"vlan_id"`
 	// Bounced: restarted since a change that takes a restart of every PF of the device (facts.md 25, 35).
-	Bounced   bool       `json:"bounced"`
-	StartedAt time.Time  `json:"-"`       // the link comes up a moment later
-	NumVFs    Dual       `json:"num_vfs"` // *NumVFs below NicSwitches\0 (facts.md 31)
-	Keywords  []*Keyword `json:"keywords"`
-	IP        IPConfig   `json:"ip"`
+	Bounced bool `json:"bounced"`
+	// RoutesRdma: NetworkDirectAcrossIPSubnets was Allowed when the adapter last started (facts.md 68).
+	RoutesRdma bool       `json:"routes_rdma,omitempty"`
+	StartedAt  time.Time  `json:"-"`       // the link comes up a moment later
+	NumVFs     Dual       `json:"num_vfs"` // *NumVFs below NicSwitches\0 (facts.md 31)
+	Keywords   []*Keyword `json:"keywords"`
+	IP         IPConfig   `json:"ip"`
 }
 
 // Dual is a number as written in the registry and as the running miniport knows it (facts.md 33).
@@ -318,6 +320,7 @@ type GuestAdapter struct {
 	Enabled              bool       `json:"enabled"`
 	RdmaEnabled          bool       `json:"rdma_enabled"`
 	RdmaAtRestart        *bool      `json:"rdma_at_restart,omitempty"` // set with -NoRestart: in force from the adapter's next start
+	RoutesRdma           bool       `json:"routes_rdma,omitempty"`     // as Port.RoutesRdma
 	Keywords             []*Keyword `json:"keywords,omitempty"`
 	IP                   IPConfig   `json:"ip"`
 	RdmaChangedAt        time.Time  `json:"-"` // the SMB table follows after a delay
