@@ -14,6 +14,7 @@ func resources() []func() resource.Resource {
 		newVMNetworkAdapterRdmaResource,
 		newGuestRdmaEnablementResource,
 		newNetworkDirectRoutingResource,
+		newIwarpFirewallRuleResource,
 	}
 }
 

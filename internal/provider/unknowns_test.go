@@ -132,6 +132,10 @@ func unknownCases() map[string][]unknownCase {
 			{position: "lose, preserved", set: hostIP("lose"), presets: iwarp(), change: throughRdmaPort, more: ownSwitch(true)},
 			{position: "lose, another net adapter", set: hostIP("lose")},
 		},
+		"FirewallSubnetForm": { // TestIwarpFirewallRuleSubnetForm has what depends on it
+			{position: "mask", set: func(u *lab.Unknowns) { u.FirewallSubnetForm = "mask" }, presets: iwarp()},
+			{position: "prefix", set: func(u *lab.Unknowns) { u.FirewallSubnetForm = "prefix" }, presets: iwarp()},
+		},
 		"SavedVMHardware": {
 			{position: "reject", set: func(u *lab.Unknowns) { u.SavedVMHardware = "reject" }, change: saved, stops: adapterType, says: []string{"saved", "facts.md 61a"}},
 			{position: "accept", set: func(u *lab.Unknowns) { u.SavedVMHardware = "accept" }, change: saved, stops: adapterType, says: []string{"saved", "facts.md 61a"}},

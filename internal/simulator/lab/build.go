@@ -49,7 +49,7 @@ func buildListener(s ScenarioListener) Listener {
 
 func (b *builder) host(i int, s *ScenarioHost) (*Host, error) {
 	h := &Host{
-		Name: s.Name, Address: s.Address, Login: Login(b.scenario.Credentials.Host), Listener: buildListener(s.Listener), Setup: buildSetup(s.Setup), OS: buildOS(s.OS, b.now),
+		Name: s.Name, Address: s.Address, Login: Login(b.scenario.Credentials.Host), Listener: buildListener(s.Listener), Setup: buildSetup(s.Setup), Firewall: buildFirewall(s.Firewall), OS: buildOS(s.OS, b.now),
 		Iov: IovSupport{Support: true, Reasons: []string{}}, Devices: []*Device{}, Switches: []*Switch{}, HostVNics: []*HostVNic{}, VMs: []*VM{},
 		NetworkDirectAcrossIPSubnets: orBlocked(s.Routing),
 	}
@@ -300,7 +300,7 @@ func (b *builder) guest(host *ScenarioHost, s *ScenarioVM) *Guest {
 	g := &Guest{
 		OS: buildOS(settings.OS, b.now), Linux: settings.OS.Name == "linux", Login: Login(b.scenario.Credentials.Guest),
 		VFDriver: GuestDriver{Kind: settings.VFDriver}, Adapters: []*GuestAdapter{}, RecoveryNeeded: settings.RecoveryNeeded,
-		NetworkDirectAcrossIPSubnets: orBlocked(settings.Routing),
+		NetworkDirectAcrossIPSubnets: orBlocked(settings.Routing), Firewall: buildFirewall(settings.Firewall),
 	}
 	if settings.Listener != nil && !g.Linux {
 		listener := buildListener(*settings.Listener)

@@ -57,6 +57,7 @@ type ScenarioHost struct {
 	VMs       []ScenarioVM       `json:"vms,omitempty" yaml:"vms"`
 	LbfoTeams []ScenarioLbfoTeam `json:"lbfo_teams,omitempty" yaml:"lbfo_teams"`
 	Registry  []ScenarioKey      `json:"registry,omitempty" yaml:"registry"`
+	Firewall  *ScenarioFirewall  `json:"firewall,omitempty" yaml:"firewall" jsonschema:"description=Windows Firewall; left out\\, as on a fresh Windows."`
 	Routing   string             `json:"network_direct_across_ip_subnets,omitempty" yaml:"network_direct_across_ip_subnets" jsonschema:"enum=Blocked,enum=Allowed,default=Blocked,description=Allowed where the driver's installer was asked for RDMA across subnets."`
 }
 
@@ -159,6 +160,7 @@ type ScenarioGuest struct {
 	VFDriver        string            `json:"vf_driver,omitempty" yaml:"vf_driver" jsonschema:"enum=none,enum=inbox,enum=inbox_bad,enum=vendor,default=vendor"`
 	VFDriverVersion string            `json:"vf_driver_version,omitempty" yaml:"vf_driver_version"`
 	Listener        *ScenarioListener `json:"listener,omitempty" yaml:"listener" jsonschema:"description=WinRM in the guest itself; default: none."`
+	Firewall        *ScenarioFirewall `json:"firewall,omitempty" yaml:"firewall"`
 	Routing         string            `json:"network_direct_across_ip_subnets,omitempty" yaml:"network_direct_across_ip_subnets" jsonschema:"enum=Blocked,enum=Allowed,default=Blocked"`
 	RecoveryNeeded  int               `json:"recovery_needed,omitempty" yaml:"recovery_needed" jsonschema:"minimum=0,maximum=3,description=Steps of the recovery ladder until SMB says RDMA capable."`
 }
@@ -195,7 +197,7 @@ func defaultScenario() *Scenario {
 		Unknowns: Unknowns{
 			RdmaWeightOnRunningVM: "apply", RdmaWeightZeroUnderIov: "reject", IovWithBandwidthMode: "ignore", GuestRdmaRegistryNeeds: "net_adapter",
 			InboxVFDriverRdma: "yes", DownLevelGuestRdma: "yes", IovBlockers: []string{"port_acl", "extended_acl", "port_mirroring"},
-			SavedVMHardware: "reject", NanoServerRunner: "yes", HostIPOnNewSwitch: "keep",
+			SavedVMHardware: "reject", NanoServerRunner: "yes", HostIPOnNewSwitch: "keep", FirewallSubnetForm: "mask",
 		},
 	}
 }

@@ -16,6 +16,7 @@ type Host struct {
 	Login     Login            `json:"-"`
 	Listener  Listener         `json:"listener"`
 	Setup     Setup            `json:"setup"`
+	Firewall  Firewall         `json:"firewall"`
 	OS        OS               `json:"os"`
 	Iov       IovSupport       `json:"iov"`
 	Devices   []*Device        `json:"devices"`
@@ -291,6 +292,7 @@ type Guest struct {
 	VFDriver GuestDriver     `json:"vf_driver"`
 	Adapters []*GuestAdapter `json:"adapters"`
 	Registry []*Key          `json:"registry"` // sorted by path
+	Firewall Firewall        `json:"firewall"`
 	// RecoveryNeeded is how many steps of the recovery ladder it takes after VF and RDMA are on
 	// before SMB says RDMA capable: 0 none, 1 guest RDMA off and on, 2 PF bounce, 3 VM restart (facts.md 66).
 	RecoveryNeeded int `json:"recovery_needed"`
