@@ -57,6 +57,7 @@ type Host struct {
 	mu        sync.Mutex
 	epoch     int                         // counts our writes: an inventory read before one is not used after it
 	shared    map[string]*sharedInventory // bulk reads by what they read
+	extra     map[string][]part           // what single resources of this run read besides, by key
 	lastRead  *Inventory                  // the last bulk read of everything, however old
 	locations map[string]string           // net adapter name in lower case -> PCI location
 }

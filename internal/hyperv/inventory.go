@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -105,13 +106,43 @@ type sharedInventory struct {
 
 // Inventory reads the whole host, shared between callers of the same few seconds, never across a write.
 func (h *Host) Inventory(ctx context.Context) (*Inventory, error) {
-	return h.share(ctx, everythingKey, everything()...).wait(ctx)
+	return h.shareEverything(ctx).wait(ctx)
+}
+
+// shareEverything starts, or joins, the bulk read that most resources need. What single resources of this run read besides
+// is read along with a new one, so that all of it makes one request.
+func (h *Host) shareEverything(ctx context.Context) *sharedInventory {
+	s, started := h.share(ctx, everythingKey, everything()...)
+	if started {
+		for key, parts := range h.extras() {
+			h.share(ctx, key, parts...)
+		}
+	}
+	return s
+}
+
+// alsoRead says that some resource of this run reads more than most.
+func (h *Host) alsoRead(key string, parts ...part) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.extra == nil {
+		h.extra = map[string][]part{}
+	}
+	h.extra[key] = parts
+}
+
+func (h *Host) extras() map[string][]part {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return maps.Clone(h.extra)
 }
 
 // inventoryWith is Inventory together with a part that few resources need and that is read for those alone, under a
 // key of its own. Both are asked for at once, so that they make one request.
 func (h *Host) inventoryWith(ctx context.Context, key string, extra ...part) (inv, more *Inventory, err error) {
-	all, own := h.share(ctx, everythingKey, everything()...), h.share(ctx, key, extra...)
+	h.alsoRead(key, extra...)
+	all := h.shareEverything(ctx)
+	own, _ := h.share(ctx, key, extra...)
 	if inv, err = all.wait(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -123,12 +154,12 @@ func (h *Host) inventoryWith(ctx context.Context, key string, extra ...part) (in
 const everythingKey = "everything"
 
 // share starts a bulk read, or gives the one that others of the same few seconds wait for.
-func (h *Host) share(ctx context.Context, key string, parts ...part) *sharedInventory {
+func (h *Host) share(ctx context.Context, key string, parts ...part) (s *sharedInventory, started bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s := h.shared[key]
+	s = h.shared[key]
 	if s != nil && s.epoch == h.epoch && time.Since(s.at) <= h.opts.InventoryAge {
-		return s
+		return s, false
 	}
 	s = &sharedInventory{done: make(chan struct{}), at: time.Now(), epoch: h.epoch}
 	if h.shared == nil {
@@ -148,7 +179,7 @@ func (h *Host) share(ctx context.Context, key string, parts ...part) *sharedInve
 			h.lastRead = s.inv
 		}
 	}()
-	return s
+	return s, true
 }
 
 func (s *sharedInventory) wait(ctx context.Context) (*Inventory, error) {
