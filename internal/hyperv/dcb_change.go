@@ -89,7 +89,7 @@ func (c *dcbChange) apply(ctx context.Context, old *DcbSpec) (*Dcb, error) {
 
 // beginDcb locks DCB of the host and the devices of the net adapters at stake, and reads what there is.
 func (h *Host) beginDcb(ctx context.Context, op string, spec, old *DcbSpec) (*dcbChange, func(), error) {
-	h.askDcb()
+	h.alsoRead(dcbKey, partDcb)
 	free, err := h.locks.lock(ctx, "dcb")
 	if err != nil {
 		return nil, nil, err

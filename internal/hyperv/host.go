@@ -55,11 +55,11 @@ type Host struct {
 	ledgerEmptying sync.RWMutex
 
 	mu        sync.Mutex
-	epoch     int // counts our writes: an inventory read before one is not used after it
-	inventory *sharedInventory
-	lastRead  *Inventory        // the last bulk read, however old
-	locations map[string]string // net adapter name in lower case -> PCI location
-	dcbAsked  bool              // somebody manages DCB, so that the shared inventory reads it too
+	epoch     int                         // counts our writes: an inventory read before one is not used after it
+	shared    map[string]*sharedInventory // bulk reads by what they read
+	extra     map[string][]part           // what single resources of this run read besides, by key
+	lastRead  *Inventory                  // the last bulk read of everything, however old
+	locations map[string]string           // net adapter name in lower case -> PCI location
 }
 
 // NewHost makes a host out of something that runs its batches.
@@ -91,7 +91,7 @@ func (h *Host) invalidate() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.epoch++
-	h.inventory = nil
+	h.shared = nil
 }
 
 // wait pauses between two looks.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -35,6 +36,7 @@ type Inventory struct {
 	TeamMappings  []TeamMapping
 	Network       *hostNetwork
 	Dcb           *Dcb
+	Across        string // NetworkDirectAcrossIPSubnets of the host
 	ledger        *ledger
 }
 
@@ -104,25 +106,83 @@ type sharedInventory struct {
 
 // Inventory reads the whole host, shared between callers of the same few seconds, never across a write.
 func (h *Host) Inventory(ctx context.Context) (*Inventory, error) {
-	h.mu.Lock()
-	s := h.inventory
-	if s == nil || s.epoch != h.epoch || time.Since(s.at) > h.opts.InventoryAge {
-		s = &sharedInventory{done: make(chan struct{}), at: time.Now(), epoch: h.epoch}
-		h.inventory = s
-		// the read serves others too, so it does not end with the first caller's context
-		go func() {
-			defer close(s.done)
-			s.inv, s.err = h.read(context.WithoutCancel(ctx), "read the host", "", h.everythingAsked()...)
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			if s.err == nil {
-				h.lastRead = s.inv
-			} else if h.inventory == s {
-				h.inventory = nil
-			}
-		}()
+	return h.shareEverything(ctx).wait(ctx)
+}
+
+// shareEverything starts, or joins, the bulk read that most resources need. What single resources of this run read besides
+// is read along with a new one, so that all of it makes one request.
+func (h *Host) shareEverything(ctx context.Context) *sharedInventory {
+	s, started := h.share(ctx, everythingKey, everything()...)
+	if started {
+		for key, parts := range h.extras() {
+			h.share(ctx, key, parts...)
+		}
 	}
-	h.mu.Unlock()
+	return s
+}
+
+// alsoRead says that some resource of this run reads more than most.
+func (h *Host) alsoRead(key string, parts ...part) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.extra == nil {
+		h.extra = map[string][]part{}
+	}
+	h.extra[key] = parts
+}
+
+func (h *Host) extras() map[string][]part {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return maps.Clone(h.extra)
+}
+
+// inventoryWith is Inventory together with a part that few resources need and that is read for those alone, under a
+// key of its own. Both are asked for at once, so that they make one request.
+func (h *Host) inventoryWith(ctx context.Context, key string, extra ...part) (inv, more *Inventory, err error) {
+	h.alsoRead(key, extra...)
+	all := h.shareEverything(ctx)
+	own, _ := h.share(ctx, key, extra...)
+	if inv, err = all.wait(ctx); err != nil {
+		return nil, nil, err
+	}
+	more, err = own.wait(ctx)
+	return inv, more, err
+}
+
+// everythingKey is the key of the bulk read that most resources need.
+const everythingKey = "everything"
+
+// share starts a bulk read, or gives the one that others of the same few seconds wait for.
+func (h *Host) share(ctx context.Context, key string, parts ...part) (s *sharedInventory, started bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s = h.shared[key]
+	if s != nil && s.epoch == h.epoch && time.Since(s.at) <= h.opts.InventoryAge {
+		return s, false
+	}
+	s = &sharedInventory{done: make(chan struct{}), at: time.Now(), epoch: h.epoch}
+	if h.shared == nil {
+		h.shared = map[string]*sharedInventory{}
+	}
+	h.shared[key] = s
+	// the read serves others too, so it does not end with the first caller's context
+	go func() {
+		defer close(s.done)
+		s.inv, s.err = h.read(context.WithoutCancel(ctx), "read the host", "", parts...)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		switch {
+		case s.err != nil && h.shared[key] == s:
+			delete(h.shared, key)
+		case s.err == nil && key == everythingKey:
+			h.lastRead = s.inv
+		}
+	}()
+	return s, true
+}
+
+func (s *sharedInventory) wait(ctx context.Context) (*Inventory, error) {
 	select {
 	case <-s.done:
 		return s.inv, s.err
@@ -294,7 +354,8 @@ func parseTime(os *OSInfo, f func(*OSInfo) string) time.Time {
 }
 
 // openDebts are the debts that nothing has settled since: a boot of the host settles those of net adapters
-// and of the host, a start of the VM those of the VM, and a VM that is off or gone owes nothing.
+// and of the host, a start of the VM those of the VM and of net adapters in its guest, and a VM that is off or gone owes
+// nothing.
 func (inv *Inventory) openDebts(keep func(Debt) bool) (open, settled []Debt) {
 	for _, d := range inv.ledger.debts() {
 		if keep != nil && !keep(d) {
@@ -318,14 +379,15 @@ func (inv *Inventory) isSettled(d Debt) bool {
 		}
 		return inv.VMs != nil
 	}
-	if inv.OS != nil && inv.BootedAt().After(d.Since) {
+	vmID, inGuest := strings.CutPrefix(d.TargetID, guestTargetPrefix)
+	if !inGuest && inv.OS != nil && inv.BootedAt().After(d.Since) {
 		return true
 	}
-	if d.Kind != RestartVM || inv.VMs == nil {
+	if !inGuest && d.Kind != RestartVM || inv.VMs == nil {
 		return false
 	}
 	for _, vm := range inv.VMs {
-		if strings.EqualFold(vm.ID, d.TargetID) {
+		if strings.EqualFold(vm.ID, vmID) {
 			if vm.State == "Off" {
 				return true
 			}

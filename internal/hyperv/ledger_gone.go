@@ -17,9 +17,16 @@ func (w *ledgerWrites) dropGone(inv *Inventory, allVMs bool) {
 			continue
 		}
 		var r struct {
-			Object string `json:"object"`
+			Object   string `json:"object"`
+			TargetID string `json:"target_id"`
 		}
 		if json.Unmarshal([]byte(raw), &r) != nil {
+			continue
+		}
+		if id, ok := guestOf(r.Object, r.TargetID); ok {
+			if inv.isVMGone(id, allVMs) {
+				w.drop(name)
+			}
 			continue
 		}
 		id, ok := strings.CutPrefix(r.Object, adapterObjectPrefix)
@@ -31,6 +38,23 @@ func (w *ledgerWrites) dropGone(inv *Inventory, allVMs bool) {
 			w.drop(name)
 		}
 	}
+}
+
+// guestOf is the VM of a record about its guest: by the object of a setting, or by the target of a debt.
+func guestOf(object, targetID string) (vmID string, ok bool) {
+	if _, id, ok := strings.Cut(object, " "+guestTargetPrefix); ok {
+		return id, true
+	}
+	return strings.CutPrefix(targetID, guestTargetPrefix)
+}
+
+func (inv *Inventory) isVMGone(vmID string, allVMs bool) bool {
+	for i := range inv.VMs {
+		if sameGUID(inv.VMs[i].ID, vmID) {
+			return false
+		}
+	}
+	return allVMs
 }
 
 func (inv *Inventory) isGone(vmID, guid string, allVMs bool) bool {

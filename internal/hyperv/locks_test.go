@@ -2,6 +2,7 @@ package hyperv
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 )
@@ -14,8 +15,9 @@ func TestLockLast(t *testing.T) {
 		t.Fatal(err)
 	}
 	order := make(chan string, 4)
+	var all sync.WaitGroup
 	run := func(name string, lock func() (func(), error)) {
-		go func() {
+		all.Go(func() {
 			free, err := lock()
 			if err != nil {
 				order <- err.Error()
@@ -23,7 +25,7 @@ func TestLockLast(t *testing.T) {
 			}
 			order <- name
 			free()
-		}()
+		})
 	}
 	soon := l.want(anyDevice)
 	run("last", func() (func(), error) { return l.lockLast(t.Context(), "device:1", anyDevice) })
@@ -48,6 +50,7 @@ func TestLockLast(t *testing.T) {
 	if got := <-order; got != "last" {
 		t.Fatalf("%s came, not the last", got)
 	}
+	all.Wait()
 	if n := len(l.s.wanted) + len(l.s.held); n > 0 {
 		t.Errorf("%d locks are left", n)
 	}

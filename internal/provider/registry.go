@@ -16,6 +16,8 @@ func resources() []func() resource.Resource {
 		newVMNetworkAdapterResource,
 		newVMNetworkAdapterRdmaResource,
 		newGuestRdmaEnablementResource,
+		newNetworkDirectRoutingResource,
+		newIwarpFirewallRuleResource,
 	}
 }
 

@@ -136,6 +136,10 @@ func unknownCases() map[string][]unknownCase {
 		"DcbCmdletsWithoutFeature": dcbUnknown(func(u *lab.Unknowns, v string) { u.DcbCmdletsWithoutFeature = v }, "absent", "present"),
 		"DcbFeatureRestart":        dcbUnknown(func(u *lab.Unknowns, v string) { u.DcbFeatureRestart = v }, "no", "yes"),
 		"TrafficClassAlgorithm":    dcbUnknown(func(u *lab.Unknowns, v string) { u.TrafficClassAlgorithm = v }, "name", "number"),
+		"FirewallSubnetForm": { // TestIwarpFirewallRuleSubnetForm has what depends on it
+			{position: "mask", set: func(u *lab.Unknowns) { u.FirewallSubnetForm = "mask" }, presets: iwarp()},
+			{position: "prefix", set: func(u *lab.Unknowns) { u.FirewallSubnetForm = "prefix" }, presets: iwarp()},
+		},
 		"SavedVMHardware": {
 			{position: "reject", set: func(u *lab.Unknowns) { u.SavedVMHardware = "reject" }, change: saved, stops: adapterType, says: []string{"saved", "facts.md 61a"}},
 			{position: "accept", set: func(u *lab.Unknowns) { u.SavedVMHardware = "accept" }, change: saved, stops: adapterType, says: []string{"saved", "facts.md 61a"}},

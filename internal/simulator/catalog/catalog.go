@@ -58,6 +58,7 @@ type Parameter struct {
 	Type     string       `json:"type"` // full .NET name of the (element) type
 	Array    bool         `json:"array,omitempty"`
 	Nullable bool         `json:"nullable,omitempty"`
+	CimClass string       `json:"cim_class,omitempty"` // the CIM class that it takes, where the cmdlet's own does not say
 	Aliases  []string     `json:"aliases,omitempty"`
 	Validate []Validation `json:"validate,omitempty"`
 	Sets     []Membership `json:"sets"`
@@ -84,6 +85,7 @@ type Membership struct {
 type Enum struct {
 	Name    string       `json:"name"` // full .NET name
 	Counted bool         `json:"counted,omitempty"`
+	Flags   bool         `json:"flags,omitempty"` // its members add up
 	Members []EnumMember `json:"members"`
 
 	// External says that the type is the runtime's own, so that stubs must not declare it.

@@ -10,7 +10,8 @@ import (
 
 // checkClass refuses an instance of another CIM class than the cmdlet's own.
 func (c *Cmdlet) checkClass(p *Parameter, v any) *cmdlet.Error {
-	if c.CimClass == "" || p.Name != "InputObject" || p.Type != "Microsoft.Management.Infrastructure.CimInstance" {
+	class := c.ClassOf(p)
+	if class == "" {
 		return nil
 	}
 	list, ok := v.([]any)
@@ -19,13 +20,24 @@ func (c *Cmdlet) checkClass(p *Parameter, v any) *cmdlet.Error {
 	}
 	for _, e := range list {
 		o, ok := e.(*cmdlet.Object)
-		if ok && !slices.ContainsFunc(o.Types, func(name string) bool { return strings.EqualFold(CimClassOf(name), c.CimClass) }) {
+		if ok && !slices.ContainsFunc(o.Types, func(name string) bool { return strings.EqualFold(CimClassOf(name), class) }) {
 			return c.bindingError("MismatchedPSTypeName", "InvalidArgument", transformationException, fmt.Sprintf(
 				"Cannot bind argument to parameter '%s', because PSTypeNames of the argument do not match the PSTypeName required by the parameter: Microsoft.Management.Infrastructure.CimInstance#%s.",
-				p.Name, c.CimClass))
+				p.Name, class))
 		}
 	}
 	return nil
+}
+
+// ClassOf is the CIM class of which a parameter takes instances; "" where any will do, or none.
+func (c *Cmdlet) ClassOf(p *Parameter) string {
+	switch {
+	case p.Type != "Microsoft.Management.Infrastructure.CimInstance":
+		return ""
+	case p.CimClass == "" && p.Name == "InputObject":
+		return c.CimClass
+	}
+	return p.CimClass
 }
 
 // CimClassOf is the class in a type name such as Microsoft.Management.Infrastructure.CimInstance#ROOT/StandardCimv2/MSFT_NetAdapter.

@@ -313,10 +313,20 @@ func (e *Enum) number(n int64) (EnumMember, bool) {
 			return m, true
 		}
 	}
-	return EnumMember{}, false
+	if !e.Flags || n == 0 {
+		return EnumMember{}, false
+	}
+	var names []string
+	rest := n
+	for _, m := range e.Members {
+		if m.Number != 0 && rest&m.Number == m.Number {
+			names, rest = append(names, m.Name), rest&^m.Number
+		}
+	}
+	return EnumMember{Name: strings.Join(names, ", "), Number: n}, rest == 0
 }
 
-// parse reads a list of names or numbers, which are or-ed together; the sum must be a member.
+// parse reads a list of names or numbers, which are or-ed together; the sum must be a member, or made of some.
 func (e *Enum) parse(text string) (EnumMember, bool) {
 	var sum int64
 	for _, part := range strings.Split(text, ",") {

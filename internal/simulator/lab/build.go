@@ -49,9 +49,9 @@ func buildListener(s ScenarioListener) Listener {
 
 func (b *builder) host(i int, s *ScenarioHost) (*Host, error) {
 	h := &Host{
-		Name: s.Name, Address: s.Address, Login: Login(b.scenario.Credentials.Host), Listener: buildListener(s.Listener), Setup: buildSetup(s.Setup), OS: buildOS(s.OS, b.now),
+		Name: s.Name, Address: s.Address, Login: Login(b.scenario.Credentials.Host), Listener: buildListener(s.Listener), Setup: buildSetup(s.Setup), Firewall: buildFirewall(s.Firewall), OS: buildOS(s.OS, b.now),
 		Iov: IovSupport{Support: true, Reasons: []string{}}, Devices: []*Device{}, Switches: []*Switch{}, HostVNics: []*HostVNic{}, VMs: []*VM{},
-		NetworkDirectAcrossIPSubnets: "Blocked",
+		NetworkDirectAcrossIPSubnets: orBlocked(s.Routing),
 	}
 	if h.Address == "" {
 		h.Address = fmt.Sprintf("192.0.2.%d", 11+i)
@@ -139,7 +139,7 @@ func (b *builder) port(h *Host, d *Device, profile profile, function int, s *Sce
 		Name: s.Name, InterfaceDescription: b.description(h, profile.description), InterfaceGuid: interfaceGuid(h.Name, "port", s.Name),
 		InterfaceIndex: h.nextIndex(), MacAddress: mac(profile.macPrefix, h.Name, s.Name), Function: function,
 		Enabled: !s.Disabled, PnpEnabled: true, LinkUp: !s.LinkDown, LinkSpeed: profile.linkSpeed, VlanID: s.VlanID,
-		NumVFs: Dual{Registry: d.MaxVFs, Running: d.MaxVFs}, Bounced: true,
+		NumVFs: Dual{Registry: d.MaxVFs, Running: d.MaxVFs}, Bounced: true, RoutesRdma: h.NetworkDirectAcrossIPSubnets == acrossAllowed,
 	}
 	if d.Profile == profileCX3Pro && b.scenario.Unknowns.ConnectX3PortsShareFunction {
 		port.Function = 0
@@ -309,7 +309,7 @@ func (b *builder) guest(host *ScenarioHost, s *ScenarioVM) *Guest {
 	g := &Guest{
 		OS: buildOS(settings.OS, b.now), Linux: settings.OS.Name == "linux", Login: Login(b.scenario.Credentials.Guest),
 		VFDriver: GuestDriver{Kind: settings.VFDriver}, Adapters: []*GuestAdapter{}, RecoveryNeeded: settings.RecoveryNeeded,
-		NetworkDirectAcrossIPSubnets: "Blocked",
+		NetworkDirectAcrossIPSubnets: orBlocked(settings.Routing), Firewall: buildFirewall(settings.Firewall),
 	}
 	if settings.Listener != nil && !g.Linux {
 		listener := buildListener(*settings.Listener)
@@ -391,7 +391,7 @@ func syntheticAdapter(vm *VM, a *VMAdapter) *GuestAdapter {
 	}
 	return &GuestAdapter{
 		Name: g.freeName(), InterfaceDescription: description, InterfaceGuid: interfaceGuid(vm.ID, a.ID, "synthetic"),
-		InterfaceIndex: g.nextIndex(), VMAdapterID: a.ID, Present: true, Enabled: true,
+		InterfaceIndex: g.nextIndex(), VMAdapterID: a.ID, Present: true, Enabled: true, RoutesRdma: g.NetworkDirectAcrossIPSubnets == acrossAllowed,
 	}
 }
 

@@ -12,6 +12,7 @@ func registerHostCommands(r registry) {
 	registerNetIP(r)
 	registerNetIPChanges(r)
 	registerNetOffload(r)
+	registerNetFirewall(r)
 	registerSmb(r)
 	registerSystemInfo(r)
 	registerItems(r)

@@ -84,7 +84,7 @@ func (l *Lab) showVF(h *Host, vm *VM, a *VMAdapter) {
 	id := interfaceGuid(vm.ID, a.ID, "vf", d.Profile)
 	for _, g := range vm.Guest.Adapters {
 		if g.InterfaceGuid == id {
-			g.Present = true
+			g.Present, g.RoutesRdma = true, vm.Guest.NetworkDirectAcrossIPSubnets == acrossAllowed
 			return
 		}
 	}
@@ -102,7 +102,7 @@ func newVFAdapter(g *Guest, a *VMAdapter, d *Device, id string) *GuestAdapter {
 	description = g.freeDescription(description)
 	adapter := &GuestAdapter{
 		Name: g.freeName(), InterfaceDescription: description, InterfaceGuid: id, InterfaceIndex: g.nextIndex(),
-		VMAdapterID: a.ID, VF: true, Present: true, Enabled: true,
+		VMAdapterID: a.ID, VF: true, Present: true, Enabled: true, RoutesRdma: g.NetworkDirectAcrossIPSubnets == acrossAllowed,
 	}
 	if g.VFDriver.Kind == driverVendor {
 		adapter.Keywords = p.vfKeywords()

@@ -90,6 +90,7 @@ func (c *call) restart(a *netAdapter, reason string) {
 // startGuestAdapter is the adapter's driver in the guest reading its settings.
 func (c *call) startGuestAdapter(a *GuestAdapter, reason string) {
 	a.load(c.clock())
+	a.RoutesRdma = c.guest().NetworkDirectAcrossIPSubnets == acrossAllowed
 	a.Enabled = true
 	c.guest().noteRdma()
 	c.event("guest_net_adapter_restart", c.vm.Name+"/"+a.Name, reason)

@@ -6,6 +6,9 @@ import (
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator/cmdlet"
 )
 
+// acrossAllowed is the value with which RDMA is routed (facts.md 68): by an adapter that has started since (procedures.md B14).
+const acrossAllowed = "Allowed"
+
 func registerNetOffload(r registry) {
 	r.both("Get-NetOffloadGlobalSetting", func(c *call) { c.emit(c.offloadObject()) })
 	r.both("Set-NetOffloadGlobalSetting", setNetOffloadGlobalSetting)
@@ -21,7 +24,7 @@ func (c *call) acrossSubnets() *string {
 
 func (c *call) offloadObject() *cmdlet.Object {
 	across, number := *c.acrossSubnets(), int64(0)
-	if across == "Allowed" {
+	if across == acrossAllowed {
 		number = 1
 	}
 	return standardCim("MSFT_NetOffloadGlobalSetting", "offload:", "MSFT_NetOffloadGlobalSetting",
@@ -31,6 +34,13 @@ func (c *call) offloadObject() *cmdlet.Object {
 		prop("NetworkDirectAcrossIPSubnets", cdxmlEnum("NetTCPIP", "AllowedBlockedEnum", across, number)),
 		prop("PacketCoalescingFilter", enabledDisabled("EnabledDisabledEnum", false)),
 	)
+}
+
+func orBlocked(across string) string {
+	if across == "" {
+		return "Blocked"
+	}
+	return across
 }
 
 // setNetOffloadGlobalSetting: only the settings that RDMA needs are ones that the lab keeps; the others

@@ -9,7 +9,6 @@ import (
 
 const (
 	classQosPolicy = "MSFT_NetQosPolicySettingData"
-	activeStore    = "ActiveStore"
 )
 
 // registerNetQosPolicy: the module NetQos is there without the feature.

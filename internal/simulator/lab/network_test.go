@@ -204,3 +204,31 @@ func TestStartSleepLetsOthersIn(t *testing.T) {
 		t.Error("it did not wait")
 	}
 }
+
+// An adapter reads the setting when it starts (procedures.md B14), also one that appears later.
+func TestFact68RoutingNeedsAStart(t *testing.T) {
+	b := newBench(t, "intel-x722", nil)
+	_, port := b.port("iWARP 1")
+	guest := b.machine("vm1").Guest
+	allow := params{"NetworkDirectAcrossIPSubnets": cmdlet.Enum{Name: "Allowed", Number: 1}}
+	for _, tt := range []struct {
+		name, target, cmdlet string
+		p                    params
+		host, guest          bool
+	}{
+		{"at first", "host", "Get-NetAdapter", params{}, false, false},
+		{"set on the host", "host", "Set-NetOffloadGlobalSetting", allow, false, false},
+		{"set in the guest", "guest:vm1", "Set-NetOffloadGlobalSetting", allow, false, false},
+		{"the host's adapter starts", "host", "Restart-NetAdapter", params{"Name": list("iWARP 1")}, true, false},
+		{"the guest's adapter starts", "guest:vm1", "Restart-NetAdapter", params{"Name": list("Ethernet")}, true, true},
+		{"taken back", "host", "Set-NetOffloadGlobalSetting", params{"NetworkDirectAcrossIPSubnets": cmdlet.Enum{Name: "Blocked"}}, true, true},
+		{"the host starts", "host", "Restart-Computer", params{"Force": true}, false, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b.must(tt.target, tt.cmdlet, tt.p)
+			if port.RoutesRdma != tt.host || guest.Adapters[0].RoutesRdma != tt.guest {
+				t.Errorf("routes: port %v, guest's adapter %v; want %v, %v", port.RoutesRdma, guest.Adapters[0].RoutesRdma, tt.host, tt.guest)
+			}
+		})
+	}
+}

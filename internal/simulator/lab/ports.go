@@ -119,6 +119,7 @@ func (l *Lab) stopPort(h *Host, p *Port, reason string) {
 // device may have come through the bounce of all its PFs that it was waiting for (facts.md 25, 35).
 func (l *Lab) startPort(h *Host, d *Device, p *Port, reason string) {
 	p.load(d)
+	p.RoutesRdma = h.NetworkDirectAcrossIPSubnets == acrossAllowed
 	p.StartedAt = l.clock()
 	d.settleBounce()
 	if l.unknowns.GuestRdmaRegistryNeeds == "" || l.unknowns.GuestRdmaRegistryNeeds == "net_adapter" {

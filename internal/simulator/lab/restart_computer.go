@@ -28,6 +28,7 @@ func restartComputer(c *call) {
 		c.loadGuestRdma(h, d)
 		for _, port := range d.Ports {
 			port.load(d)
+			port.RoutesRdma = h.NetworkDirectAcrossIPSubnets == acrossAllowed
 			port.StartedAt = c.clock()
 		}
 		d.settleBounce()
@@ -60,6 +61,7 @@ func (p *Port) load(d *Device) {
 func (g *Guest) loadSettings(now time.Time) {
 	for _, a := range g.Adapters {
 		a.load(now)
+		a.RoutesRdma = g.NetworkDirectAcrossIPSubnets == acrossAllowed
 	}
 	g.noteRdma()
 }

@@ -59,6 +59,8 @@ type ScenarioHost struct {
 	LbfoTeams []ScenarioLbfoTeam `json:"lbfo_teams,omitempty" yaml:"lbfo_teams"`
 	Registry  []ScenarioKey      `json:"registry,omitempty" yaml:"registry"`
 	Dcb       *ScenarioDcb       `json:"dcb,omitempty" yaml:"dcb" jsonschema:"description=Data center bridging; default: the feature is not installed."`
+	Firewall  *ScenarioFirewall  `json:"firewall,omitempty" yaml:"firewall" jsonschema:"description=Windows Firewall; left out\\, as on a fresh Windows."`
+	Routing   string             `json:"network_direct_across_ip_subnets,omitempty" yaml:"network_direct_across_ip_subnets" jsonschema:"enum=Blocked,enum=Allowed,default=Blocked,description=Allowed where the driver's installer was asked for RDMA across subnets."`
 }
 
 // ScenarioListener is how WinRM is set up; left out, as on a fresh Windows.
@@ -162,6 +164,8 @@ type ScenarioGuest struct {
 	VFDriver        string            `json:"vf_driver,omitempty" yaml:"vf_driver" jsonschema:"enum=none,enum=inbox,enum=inbox_bad,enum=vendor,default=vendor"`
 	VFDriverVersion string            `json:"vf_driver_version,omitempty" yaml:"vf_driver_version"`
 	Listener        *ScenarioListener `json:"listener,omitempty" yaml:"listener" jsonschema:"description=WinRM in the guest itself; default: none."`
+	Firewall        *ScenarioFirewall `json:"firewall,omitempty" yaml:"firewall"`
+	Routing         string            `json:"network_direct_across_ip_subnets,omitempty" yaml:"network_direct_across_ip_subnets" jsonschema:"enum=Blocked,enum=Allowed,default=Blocked"`
 	RecoveryNeeded  int               `json:"recovery_needed,omitempty" yaml:"recovery_needed" jsonschema:"minimum=0,maximum=3,description=Steps of the recovery ladder until SMB says RDMA capable."`
 }
 
@@ -199,6 +203,7 @@ func defaultScenario() *Scenario {
 			InboxVFDriverRdma: "yes", DownLevelGuestRdma: "yes", IovBlockers: []string{"port_acl", "extended_acl", "port_mirroring"},
 			SavedVMHardware: "reject", NanoServerRunner: "yes", HostIPOnNewSwitch: "keep",
 			DcbCmdletsWithoutFeature: "absent", DcbFeatureRestart: "no", TrafficClassAlgorithm: "name",
+			FirewallSubnetForm: "mask",
 		},
 	}
 }

@@ -16,6 +16,7 @@ type Host struct {
 	Login     Login            `json:"-"`
 	Listener  Listener         `json:"listener"`
 	Setup     Setup            `json:"setup"`
+	Firewall  Firewall         `json:"firewall"`
 	OS        OS               `json:"os"`
 	Iov       IovSupport       `json:"iov"`
 	Devices   []*Device        `json:"devices"`
@@ -111,11 +112,13 @@ type Port struct {
 	LinkSpeed            uint64 `json:"link_speed"` // bits per second
 	VlanID               int    `json:"vlan_id"`
 	// Bounced: restarted since a change that takes a restart of every PF of the device (facts.md 25, 35).
-	Bounced   bool       `json:"bounced"`
-	StartedAt time.Time  `json:"-"`       // the link comes up a moment later
-	NumVFs    Dual       `json:"num_vfs"` // *NumVFs below NicSwitches\0 (facts.md 31)
-	Keywords  []*Keyword `json:"keywords"`
-	IP        IPConfig   `json:"ip"`
+	Bounced bool `json:"bounced"`
+	// RoutesRdma: NetworkDirectAcrossIPSubnets was Allowed when the adapter last started (facts.md 68).
+	RoutesRdma bool       `json:"routes_rdma,omitempty"`
+	StartedAt  time.Time  `json:"-"`       // the link comes up a moment later
+	NumVFs     Dual       `json:"num_vfs"` // *NumVFs below NicSwitches\0 (facts.md 31)
+	Keywords   []*Keyword `json:"keywords"`
+	IP         IPConfig   `json:"ip"`
 }
 
 // Dual is a number as written in the registry and as the running miniport knows it (facts.md 33).
@@ -292,6 +295,7 @@ type Guest struct {
 	VFDriver GuestDriver     `json:"vf_driver"`
 	Adapters []*GuestAdapter `json:"adapters"`
 	Registry []*Key          `json:"registry"` // sorted by path
+	Firewall Firewall        `json:"firewall"`
 	// RecoveryNeeded is how many steps of the recovery ladder it takes after VF and RDMA are on
 	// before SMB says RDMA capable: 0 none, 1 guest RDMA off and on, 2 PF bounce, 3 VM restart (facts.md 66).
 	RecoveryNeeded int `json:"recovery_needed"`
@@ -321,6 +325,7 @@ type GuestAdapter struct {
 	Enabled              bool       `json:"enabled"`
 	RdmaEnabled          bool       `json:"rdma_enabled"`
 	RdmaAtRestart        *bool      `json:"rdma_at_restart,omitempty"` // set with -NoRestart: in force from the adapter's next start
+	RoutesRdma           bool       `json:"routes_rdma,omitempty"`     // as Port.RoutesRdma
 	Keywords             []*Keyword `json:"keywords,omitempty"`
 	IP                   IPConfig   `json:"ip"`
 	RdmaChangedAt        time.Time  `json:"-"` // the SMB table follows after a delay

@@ -24,6 +24,9 @@ type Unknowns struct {
 	// HostIPOnNewSwitch: what the host vNIC of a new switch takes over of its adapter's static configuration: "keep" (all of
 	// it), "lose_dns" (addresses and gateway only), "lose" (nothing: it gets an automatic private address) (facts.md 29, case 47).
 	HostIPOnNewSwitch string `json:"host_ip_on_new_switch" yaml:"host_ip_on_new_switch" jsonschema:"enum=keep,enum=lose_dns,enum=lose,default=keep"`
+	// FirewallSubnetForm: how a firewall rule's subnet reads back that was given as a prefix: "mask" (10.0.0.0/255.255.255.0) or
+	// "prefix" (10.0.0.0/24). No page says.
+	FirewallSubnetForm string `json:"firewall_subnet_form" yaml:"firewall_subnet_form" jsonschema:"enum=mask,enum=prefix,default=mask"`
 	// IovBlockers: policies that make the platform itself drop the VF (facts.md 58).
 	IovBlockers []string `json:"iov_blockers" yaml:"iov_blockers" jsonschema:"default=port_acl,default=extended_acl,default=port_mirroring"`
 	// SavedVMHardware: changing hardware of a saved VM: "reject" or "accept" (facts.md 61a).

@@ -210,8 +210,8 @@ func function(c *catalog.Catalog, x *catalog.Cmdlet) string {
 		for _, v := range p.Validate {
 			b.WriteString("[" + validation(v, psQuote) + "]")
 		}
-		if x.CimClass != "" && p.Name == "InputObject" && strings.HasSuffix(p.Type, ".CimInstance") {
-			b.WriteString("[PSTypeName(" + psQuote("Microsoft.Management.Infrastructure.CimInstance#"+x.CimClass) + ")]")
+		if class := x.ClassOf(p); class != "" {
+			b.WriteString("[PSTypeName(" + psQuote("Microsoft.Management.Infrastructure.CimInstance#"+class) + ")]")
 		}
 		b.WriteString("[" + psType(c, p) + "]$" + p.Name)
 		parameters = append(parameters, b.String())
@@ -248,7 +248,11 @@ func typeLibrary(c *catalog.Catalog) string {
 		for _, m := range e.Members {
 			members = append(members, fmt.Sprintf("@%s=%d", m.Name, m.Number))
 		}
-		by.add(e.Name, "public enum "+short(e.Name)+" {"+strings.Join(members, ",")+"}")
+		flags := ""
+		if e.Flags {
+			flags = "[System.Flags] "
+		}
+		by.add(e.Name, flags+"public enum "+short(e.Name)+" {"+strings.Join(members, ",")+"}")
 	}
 	for _, k := range c.Classes {
 		base := k.Base

@@ -53,6 +53,9 @@ func cmdletOf(t *types, name string, x refCmdlet) (*catalog.Cmdlet, error) {
 			break
 		}
 	}
+	if x.Module == netSecurity {
+		out.CimClass = netSecurityClass(name)
+	}
 	if x.DefaultSet != nil && setName(*x.DefaultSet) != catalog.AllSets {
 		out.DefaultSet = setName(*x.DefaultSet)
 	}
@@ -106,6 +109,9 @@ func add(t *types, x *catalog.Cmdlet, set string, p refParameter) error {
 		q.Type, q.Array = t.resolve(x.Module, p)
 		if q.Array {
 			q.Nullable = false
+		}
+		if x.Module == netSecurity {
+			q.CimClass = associatedClass(p.Name)
 		}
 		x.Parameters = append(x.Parameters, q)
 	}

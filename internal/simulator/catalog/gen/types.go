@@ -64,6 +64,9 @@ func newTypes(ref *reference) *types {
 	for _, e := range external {
 		t.enums[e.Name] = e
 	}
+	for _, e := range numbered {
+		t.enums[e.Name] = e
+	}
 	for short, list := range ref.Enums {
 		if strings.Contains(short, "+") {
 			continue // nested in a cmdlet class; the outer enumeration of the same name serves
@@ -112,6 +115,8 @@ func (t *types) resolve(module string, p refParameter) (name string, array bool)
 	return "System.Object", array
 }
 
+const generatedTypes = "Microsoft.PowerShell.Cmdletization.GeneratedTypes."
+
 // enumNamespace is where a module's enumerations live; "" where a string stands in for them.
 func enumNamespace(module string) string {
 	switch {
@@ -124,7 +129,7 @@ func enumNamespace(module string) string {
 	case module == "CimCmdlets":
 		return "Microsoft.Management.Infrastructure.Options."
 	}
-	return "Microsoft.PowerShell.Cmdletization.GeneratedTypes." + notWord.ReplaceAllString(module, "") + "."
+	return generatedTypes + notWord.ReplaceAllString(module, "") + "."
 }
 
 // counted adds values to an enumeration of which only the names are known.
@@ -135,7 +140,7 @@ func (t *types) counted(full string, values []string) string {
 		t.enums[full] = e
 	}
 	for _, v := range values {
-		if !hasMember(e, v) {
+		if e.Counted && !hasMember(e, v) {
 			e.Members = append(e.Members, catalog.EnumMember{Name: v, Number: int64(len(e.Members))})
 		}
 	}

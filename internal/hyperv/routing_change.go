@@ -1,0 +1,373 @@
+package hyperv
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/powershell/wire"
+)
+
+// routingChange is a change of the setting on its way, on the host or in a guest.
+type routingChange struct {
+	host    *Host
+	op      string
+	target  *target
+	spec    *RoutingSpec
+	former  []string // net adapters that were named before: what they owe is paid too
+	inv     *Inventory
+	vm      *VM
+	guest   *guestAdapters // of a guest
+	now     string
+	w       *ledgerWrites
+	wish    string // what to write, "" to leave it
+	restart []restartTarget
+	unlock  func()
+}
+
+// restartTarget is what a change restarts as one: a device of the host, or the adapters of a guest.
+type restartTarget struct {
+	id, title string
+	device    *Device // nil in a guest
+}
+
+// ApplyRouting lets RDMA cross IP subnets, or not, and restarts the net adapters that are to follow: they read the
+// setting when they start (facts.md 68). old is what was wanted before, nil on create.
+func (h *Host) ApplyRouting(ctx context.Context, spec RoutingSpec, old *RoutingSpec) (*Routing, error) {
+	const op = "change " + settingAcross
+	ref := spec.Target
+	if old != nil {
+		ref = old.Target
+		ref.Credential = spec.Target.Credential
+	}
+	c := &routingChange{host: h, op: op, spec: &spec}
+	defer c.free()
+	if old != nil {
+		c.former = old.Adapters
+	}
+	if err := c.read(ctx, ref); err != nil {
+		return nil, err
+	}
+	if err := c.target.renamed(op, spec.Target.VMName, c.vm); err != nil {
+		return nil, err
+	}
+	if err := c.findAdapters(); err != nil {
+		return nil, err
+	}
+	object, claimant := routingObject(c.vm), routingClaimant(&spec)
+	if have, ok := c.inv.ledger.claim(object); old == nil && (ok && have != claimant || h.claimed.has(object)) {
+		return nil, c.alreadyClaimed(have)
+	}
+	c.w.remember(before{Object: object, Setting: settingAcross, Value: &c.now, About: routingAbout(c.target.ref)})
+	c.w.claim(object, claimant)
+	switch {
+	case c.now != spec.Across:
+		c.wish = spec.Across
+	case old == nil || len(old.Adapters) == 0: // it was so before, and whoever made it so restarted what had to
+		c.restart = nil
+	default:
+		c.restart = c.added(old.Adapters)
+	}
+	out, err := c.run(ctx)
+	if err == nil {
+		h.claimed.add(object)
+	}
+	return out, err
+}
+
+// read locks the target and what of it restarts, and reads what is there.
+func (c *routingChange) read(ctx context.Context, ref TargetRef) (err error) {
+	if c.target, err = c.host.target(c.op, ref); err != nil {
+		return err
+	}
+	about := routingAbout(ref)
+	if c.unlock, err = c.target.lock(ctx, settingAcross); err != nil {
+		return err
+	}
+	if !ref.guest() {
+		var unlock func()
+		if c.inv, unlock, err = c.host.readLocked(ctx, c.op, about, append(append([]string(nil), c.spec.Adapters...), c.former...), partOS, partPorts, partOffload, partLedger); err != nil {
+			return err
+		}
+		first := c.unlock
+		c.unlock = func() { unlock(); first() }
+		c.now, c.w = c.inv.Across, c.inv.ledger.writes()
+		return nil
+	}
+	b := c.host.batch(c.op, about)
+	after := b.readParts(append(c.target.parts(), partOS, partLedger)...)
+	setting, nics := c.target.readOffload(b), c.target.readAdapters(b)
+	if err := b.run(ctx); err != nil {
+		return err
+	}
+	if c.inv, err = after(); err != nil {
+		return err
+	}
+	c.w = c.inv.ledger.writes()
+	if c.vm, err = c.target.vm(ctx, c.inv, c.op); err != nil {
+		return err
+	}
+	c.guest = &guestAdapters{list: nics.Items}
+	if c.guest.err = c.target.failure(c.op, c.vm, setting.Errors); c.guest.err == nil {
+		c.guest.err = c.target.failure(c.op, c.vm, nics.Errors)
+	}
+	c.target.guest.VMID = c.vm.ID
+	if len(setting.Items) > 0 {
+		c.now = setting.Items[0].NetworkDirectAcrossIPSubnets
+	}
+	return nil
+}
+
+func (c *routingChange) free() {
+	if c.unlock != nil {
+		c.unlock()
+	}
+}
+
+// findAdapters finds what restarts after the change; a name that is not there is an error.
+func (c *routingChange) findAdapters() error {
+	if c.guest == nil {
+		seen := map[string]bool{}
+		for _, name := range c.spec.Adapters {
+			d, err := c.host.deviceByPort(c.inv, c.op, "net_adapter_names", name, "")
+			if err != nil {
+				return err
+			}
+			if !seen[d.Location] {
+				seen[d.Location] = true
+				c.restart = append(c.restart, restartTarget{d.Location, d.Title(), d})
+			}
+		}
+		return nil
+	}
+	if c.guest.err != nil {
+		return c.guest.err
+	}
+	for _, name := range c.spec.Adapters {
+		if !c.guest.has(name) {
+			return &Error{Kind: NotFound, Op: c.op, Host: c.host.Name, Object: fmt.Sprintf("net adapter %q in %s", name, c.target.ref.about()), Attribute: "net_adapter_names", Value: name,
+				Cause: "The guest has no net adapter of this name.", Fix: "Net adapters of the guest: " + quoteList(c.guest.names()) + "."}
+		}
+	}
+	c.restart = []restartTarget{{id: targetID(c.vm), title: GuestAdapterTitle(c.spec.Adapters, c.vm.Name)}}
+	return nil
+}
+
+// added are the restart targets that none of the former names belongs to: they have not started since the change.
+func (c *routingChange) added(former []string) []restartTarget {
+	if c.guest != nil {
+		for _, name := range c.spec.Adapters {
+			if !containsFold(former, name) {
+				return c.restart
+			}
+		}
+		return nil
+	}
+	known := map[string]bool{}
+	for _, name := range former {
+		if d, ok := c.inv.device(name, ""); ok {
+			known[d.Location] = true
+		}
+	}
+	var out []restartTarget
+	for _, r := range c.restart {
+		if !known[r.id] {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func containsFold(list []string, v string) bool {
+	for _, x := range list {
+		if strings.EqualFold(x, v) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *routingChange) alreadyClaimed(have string) error {
+	id := c.host.Name
+	if c.vm != nil {
+		id += "/" + strings.ToLower(c.vm.ID)
+	}
+	if have == "" {
+		have = "another hyperv_network_direct_routing"
+	}
+	return &Error{Kind: Conflict, Op: c.op, Host: c.host.Name, Object: routingAbout(c.target.ref),
+		Cause: "The setting belongs to another resource already: " + have + " (by the ledger on the host).",
+		Fix:   fmt.Sprintf("Keep one resource for each host and each guest. If the other one was lost with its state, import it: terraform import hyperv_network_direct_routing.<name> '%s'.", id)}
+}
+
+// run writes, ledger first, reads back, and restarts what is to follow.
+func (c *routingChange) run(ctx context.Context) (*Routing, error) {
+	owner := routingOwner(c.vm)
+	owed, settled := c.inv.openDebts(func(d Debt) bool { return d.Owner == owner })
+	for _, d := range settled {
+		c.w.settle(d)
+	}
+	for _, r := range c.restart {
+		c.w.owe(Debt{Kind: RestartNetAdapter, Target: r.title, TargetID: r.id, Owner: owner, Since: c.inv.Now(),
+			Reason: settingAcross + " changed: a net adapter reads it when it starts (facts.md 68)"})
+	}
+	b := c.host.batch(c.op, routingAbout(c.target.ref))
+	c.w.addPuts(b)
+	if c.wish != "" {
+		b.change(c.target.in(wire.Call{Cmdlet: "Set-NetOffloadGlobalSetting", Parameters: map[string]any{settingAcross: c.wish, "Confirm": false}}))
+	}
+	c.w.addRemoves(b)
+	var back *found[offloadSetting]
+	if c.wish != "" {
+		back = c.target.readOffload(b)
+	}
+	release := c.w.guard(c.host)
+	err := b.run(ctx)
+	release()
+	if err != nil {
+		return nil, err
+	}
+	c.w.apply()
+	out := &Routing{VM: c.vm, Across: c.now}
+	if c.wish != "" {
+		if out.Across = c.spec.Across; len(back.Items) > 0 {
+			out.Across = back.Items[0].NetworkDirectAcrossIPSubnets
+		}
+		if out.Across != c.wish {
+			return nil, &Error{Kind: Other, Op: c.op, Host: c.host.Name, Object: routingAbout(c.target.ref), Attribute: "network_direct_across_ip_subnets", Value: c.wish,
+				Cause: fmt.Sprintf("It was set to %s and reads %q.", c.wish, out.Across), Fix: "Something else sets it (the driver's service, a policy): stop it, then apply again."}
+		}
+	}
+	if c.spec.RestartPolicy != RestartManual {
+		out.Notes = c.pay(ctx, owed)
+	}
+	out.Restarted = c.titles()
+	out.Debts, _ = c.inv.openDebts(func(d Debt) bool { return d.Owner == owner })
+	return out, nil
+}
+
+func (c *routingChange) titles() []string {
+	if c.guest != nil {
+		return []string{GuestAdapterTitle(c.spec.Adapters, c.vm.Name)}
+	}
+	return c.inv.devicesOf(c.spec.Adapters)
+}
+
+// pay restarts what the change or an earlier one owes. A restart that fails stays owed.
+func (c *routingChange) pay(ctx context.Context, owed []Debt) []Note {
+	targets := append([]restartTarget(nil), c.restart...)
+	for _, d := range owed {
+		known := false
+		for _, t := range targets {
+			known = known || t.id == d.TargetID
+		}
+		if known {
+			continue
+		}
+		if t, ok := c.restartOf(d); ok {
+			targets = append(targets, t)
+		}
+	}
+	var notes []Note
+	for _, t := range targets {
+		if err := c.payOne(ctx, t); err != nil {
+			notes = append(notes, Note{"The restart of " + t.title + " failed", err.Error() + "\n\nThe setting is written. The restart stays owed and is tried again by the next apply."})
+		}
+	}
+	return notes
+}
+
+// restartOf is what a debt owes, if it is of an adapter that this change has locked.
+func (c *routingChange) restartOf(d Debt) (restartTarget, bool) {
+	if c.guest != nil {
+		return restartTarget{id: d.TargetID, title: d.Target}, true
+	}
+	for _, name := range append(append([]string(nil), c.spec.Adapters...), c.former...) {
+		if device, ok := c.inv.device(name, ""); ok && device.Location == d.TargetID {
+			return restartTarget{d.TargetID, d.Target, device}, true
+		}
+	}
+	return restartTarget{}, false
+}
+
+func (c *routingChange) payOne(ctx context.Context, t restartTarget) error {
+	if t.device != nil {
+		return c.host.payDevice(ctx, t.device, c.inv.ledger)
+	}
+	if err := c.guest.bounce(ctx, c.target, c.spec.Adapters); err != nil {
+		return err
+	}
+	return c.host.settle(ctx, c.inv.ledger, func(x Debt) bool { return x.Kind == RestartNetAdapter && x.TargetID == t.id })
+}
+
+// DeleteRouting puts back what was there before and restarts the net adapters that are to follow. What an import found
+// has no before: it stays as it is. A guest that cannot be reached is an error, unless it is to be forgotten.
+func (h *Host) DeleteRouting(ctx context.Context, spec RoutingSpec, forget bool) ([]Note, error) {
+	const op = "restore " + settingAcross
+	c := &routingChange{host: h, op: op, spec: &spec}
+	defer c.free()
+	err := c.read(ctx, spec.Target)
+	if IsNotFound(err) && spec.Target.VMID != "" && c.inv != nil { // the VM is gone, and its guest with it
+		gone := &VM{ID: spec.Target.VMID}
+		h.claimed.remove(routingObject(gone))
+		return nil, h.forgetTarget(ctx, op, c.inv, routingObject(gone), routingOwner(gone))
+	}
+	if err != nil {
+		return nil, err
+	}
+	object := routingObject(c.vm)
+	was, known := c.inv.ledger.before(object, settingAcross)
+	known = known && was.Value != nil
+	if c.guest != nil && c.guest.err != nil {
+		return c.leaveGuest(ctx, forget, known)
+	}
+	var notes []Note
+	switch {
+	case !known:
+		notes = append(notes, Note{settingAcross + " of " + spec.Target.about() + " stays as it is", "The resource was imported, so what was there before it is not known. It keeps " + c.now + "."})
+	case c.now != *was.Value:
+		c.wish = *was.Value
+		c.keepFound()
+	}
+	c.w.dropObject(object)
+	out, err := c.run(ctx)
+	if err != nil {
+		return notes, err
+	}
+	if len(out.Notes) > 0 {
+		return notes, &Error{Kind: Other, Op: op, Host: h.Name, Object: routingAbout(spec.Target), Cause: out.Notes[0].Summary + ": " + out.Notes[0].Detail, Fix: "Apply the destroy again: the restart is still owed."}
+	}
+	h.claimed.remove(object)
+	return notes, nil
+}
+
+// leaveGuest ends a resource whose guest cannot be reached.
+func (c *routingChange) leaveGuest(ctx context.Context, forget, changed bool) (notes []Note, err error) {
+	object, owner := routingObject(c.vm), routingOwner(c.vm)
+	owed, _ := c.inv.openDebts(func(d Debt) bool { return d.Owner == owner })
+	if changed || len(owed) > 0 {
+		note, err := c.target.forgetOrFail(c.guest.err, forget, settingAcross)
+		if err != nil {
+			return nil, err
+		}
+		notes = append(notes, note)
+	}
+	c.host.claimed.remove(object)
+	return notes, c.host.forgetTarget(ctx, c.op, c.inv, object, owner)
+}
+
+// keepFound lists what of the named adapters is still there to restart.
+func (c *routingChange) keepFound() {
+	spec := *c.spec
+	spec.Adapters = nil
+	for _, name := range c.spec.Adapters {
+		_, onHost := c.inv.device(name, "")
+		if c.guest == nil && onHost || c.guest != nil && c.guest.has(name) {
+			spec.Adapters = append(spec.Adapters, name)
+		}
+	}
+	c.spec = &spec
+	if len(spec.Adapters) > 0 {
+		_ = c.findAdapters() // every name was just seen
+	}
+}
