@@ -44,8 +44,9 @@ func children(t testing.TB, pid int) (out []int) {
 	return out
 }
 
-// killed runs a command and kills the provider, or Terraform with it, once the lab has had so many requests more.
-func (x *installed) killed(l *testLab, requests int64, all bool, args ...string) {
+// killed runs a command and kills the provider, or Terraform with it, once the lab has had so many requests more. It says
+// whether the command failed for that: a provider that is between two phases of a command may not be missed.
+func (x *installed) killed(l *testLab, requests int64, all bool, args ...string) bool {
 	x.t.Helper()
 	cmd := exec.CommandContext(x.t.Context(), x.cli, append(args, "-no-color", "-input=false", "-auto-approve")...)
 	cmd.Dir, cmd.Env = x.dir, x.env
@@ -69,18 +70,27 @@ func (x *installed) killed(l *testLab, requests int64, all bool, args ...string)
 		}
 	}
 	var exit *exec.ExitError
-	if err := <-ended; err == nil || !errors.As(err, &exit) {
+	err := <-ended
+	if err != nil && !errors.As(err, &exit) {
 		x.t.Errorf("%q after SIGKILL: %v", args, err)
 	}
+	return err != nil
 }
 
 // TestCrashWithTerraform: the provider of a real Terraform is killed with SIGKILL in the middle of an apply, with
 // Terraform or without, and of a destroy of a whole lab. The next command goes on from there.
 func TestCrashWithTerraform(t *testing.T) {
 	program := newInstalled(t, "")
-	points := []float64{0.5} // of the apply, and of the destroy
+	points := []float64{0.3, 0.5, 0.7} // of the apply, and of the destroy: twelve in all
 	if os.Getenv(crashStride) != "" {
 		points = []float64{0.3, 0.4, 0.5, 0.6, 0.7}
+	}
+	hits, tries := 0, 0
+	kill := func(y *installed, l *testLab, requests int64, all bool, command string) {
+		tries++
+		if y.killed(l, requests, all, command) {
+			hits++
+		}
 	}
 	for n, x := range crashLabs() {
 		t.Run(x.example, func(t *testing.T) {
@@ -95,17 +105,20 @@ func TestCrashWithTerraform(t *testing.T) {
 			up, down := count("apply"), count("destroy")
 			for i, at := range points {
 				all := (i+n)%2 == 0
-				y.killed(l, int64(at*float64(up)), all, "apply")
+				kill(y, l, int64(at*float64(up)), all, "apply")
 				y.must("apply", "-auto-approve", "-input=false", "-lock-timeout=10s")
 				says(t, y.must("plan", "-input=false", "-detailed-exitcode"), "No changes")
 				// Not Terraform: it writes its state in place, and one that is killed at that has none (what it then destroys
 				// is nothing, and no provider can help).
-				y.killed(l, int64(at*float64(down)), false, "destroy")
+				kill(y, l, int64(at*float64(down)), false, "destroy")
 				y.must("destroy", "-auto-approve", "-input=false", "-lock-timeout=10s")
 				if after := l.settledState(before); after != before {
 					t.Fatalf("killed at %v: the lab is not as it was:\n%s", at, textDiff(before, after))
 				}
 			}
 		})
+	}
+	if tries >= 12 && hits < 10 {
+		t.Errorf("%d of %d commands were killed in their middle, want 10", hits, tries)
 	}
 }
