@@ -37,6 +37,8 @@ type Inventory struct {
 	Network       *hostNetwork
 	Dcb           *Dcb
 	Across        string // NetworkDirectAcrossIPSubnets of the host
+	HostVNics     *hostVNicSettings
+	lbfo          []lbfoMember
 	ledger        *ledger
 }
 

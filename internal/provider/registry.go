@@ -18,6 +18,7 @@ func resources() []func() resource.Resource {
 		newGuestRdmaEnablementResource,
 		newNetworkDirectRoutingResource,
 		newIwarpFirewallRuleResource,
+		newManagementVnicRdmaResource,
 	}
 }
 

@@ -140,6 +140,10 @@ func unknownCases() map[string][]unknownCase {
 			{position: "mask", set: func(u *lab.Unknowns) { u.FirewallSubnetForm = "mask" }, presets: iwarp()},
 			{position: "prefix", set: func(u *lab.Unknowns) { u.FirewallSubnetForm = "prefix" }, presets: iwarp()},
 		},
+		"HostVNicRename": { // TestManagementVnicRdmaLifecycle has what depends on it
+			{position: "follows", set: func(u *lab.Unknowns) { u.HostVNicRename = "follows" }, presets: iwarp()},
+			{position: "stays", set: func(u *lab.Unknowns) { u.HostVNicRename = "stays" }, presets: iwarp()},
+		},
 		"SavedVMHardware": {
 			{position: "reject", set: func(u *lab.Unknowns) { u.SavedVMHardware = "reject" }, change: saved, stops: adapterType, says: []string{"saved", "facts.md 61a"}},
 			{position: "accept", set: func(u *lab.Unknowns) { u.SavedVMHardware = "accept" }, change: saved, stops: adapterType, says: []string{"saved", "facts.md 61a"}},

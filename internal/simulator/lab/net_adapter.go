@@ -110,6 +110,9 @@ func renameNetAdapter(c *call) {
 			a.port.Name = name
 		case a.vnic != nil:
 			a.vnic.Alias = name
+			if name == "vEthernet ("+a.vnic.Name+")" {
+				a.vnic.Alias = ""
+			}
 		default:
 			a.guest.Name = name
 		}

@@ -39,14 +39,15 @@ func (c *call) hasRdma(a *netAdapter) bool {
 	}
 }
 
-// switchHasRdma says whether a port of a switch does RDMA (facts.md 88).
+// switchHasRdma says whether a port of a switch does RDMA (facts.md 88): not on a classic team (facts.md 21), and
+// not before Windows Server 2016 (procedures.md A15).
 func (c *call) switchHasRdma(id string) bool {
 	s := c.host.switchByID(id)
-	if s == nil {
+	if s == nil || c.host.OS.Build < buildServer2016 {
 		return false
 	}
 	for _, guid := range s.Ports {
-		if d, port := c.host.port(guid); port != nil && d.rdmaOn(port) {
+		if d, port := c.host.port(guid); port != nil && d.rdmaOn(port) && c.host.lbfoTeamOf(guid) == nil {
 			return true
 		}
 	}

@@ -203,7 +203,7 @@ func defaultScenario() *Scenario {
 			InboxVFDriverRdma: "yes", DownLevelGuestRdma: "yes", IovBlockers: []string{"port_acl", "extended_acl", "port_mirroring"},
 			SavedVMHardware: "reject", NanoServerRunner: "yes", HostIPOnNewSwitch: "keep",
 			DcbCmdletsWithoutFeature: "absent", DcbFeatureRestart: "no", TrafficClassAlgorithm: "name",
-			FirewallSubnetForm: "mask",
+			FirewallSubnetForm: "mask", HostVNicRename: "follows",
 		},
 	}
 }

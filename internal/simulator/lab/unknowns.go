@@ -27,6 +27,9 @@ type Unknowns struct {
 	// FirewallSubnetForm: how a firewall rule's subnet reads back that was given as a prefix: "mask" (10.0.0.0/255.255.255.0) or
 	// "prefix" (10.0.0.0/24). No page says.
 	FirewallSubnetForm string `json:"firewall_subnet_form" yaml:"firewall_subnet_form" jsonschema:"enum=mask,enum=prefix,default=mask"`
+	// HostVNicRename: whether the net adapter "vEthernet (name)" of a host vNIC takes the new name that Rename-VMNetworkAdapter
+	// gives the vNIC: "follows" or "stays" (facts.md 88 tells the two names apart, not what a rename does).
+	HostVNicRename string `json:"host_vnic_rename" yaml:"host_vnic_rename" jsonschema:"enum=follows,enum=stays,default=follows"`
 	// IovBlockers: policies that make the platform itself drop the VF (facts.md 58).
 	IovBlockers []string `json:"iov_blockers" yaml:"iov_blockers" jsonschema:"default=port_acl,default=extended_acl,default=port_mirroring"`
 	// SavedVMHardware: changing hardware of a saved VM: "reject" or "accept" (facts.md 61a).

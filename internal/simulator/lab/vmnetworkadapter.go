@@ -188,6 +188,9 @@ func getVMNetworkAdapter(c *call) {
 func renameVMNetworkAdapter(c *call) {
 	for _, o := range c.operands() {
 		if o.managementOS() {
+			if c.unknowns.HostVNicRename == "stays" { // whether the net adapter's name follows is not documented (facts.md 88)
+				o.vnic.Alias = o.vnic.netName()
+			}
 			o.vnic.Name = c.str("NewName")
 		} else {
 			o.nic.Name = c.str("NewName")

@@ -308,3 +308,61 @@ func TestSettingsLeaveNoTraceAtTheirDefault(t *testing.T) {
 		t.Error(firstDifference(before, after))
 	}
 }
+
+// Whether the net adapter of a host vNIC follows a rename is not documented; a name of its own stays in any case (facts.md 88).
+func TestUnknownHostVNicRename(t *testing.T) {
+	for _, tt := range []struct{ position, own, want string }{
+		{"follows", "", "vEthernet (B)"},
+		{"stays", "", "vEthernet (A)"},
+		{"follows", "Mine", "Mine"},
+		{"stays", "Mine", "Mine"},
+	} {
+		t.Run(tt.position+" "+tt.own, func(t *testing.T) {
+			b := newBench(t, "intel-x722", func(s *Scenario) { s.Unknowns.HostVNicRename = tt.position })
+			b.iovSwitch("S", "iWARP 1")
+			b.run("Add-VMNetworkAdapter", params{"ManagementOS": true, "SwitchName": "S", "Name": "A"})
+			if tt.own != "" {
+				b.run("Rename-NetAdapter", params{"Name": list("vEthernet (A)"), "NewName": tt.own})
+			}
+			b.run("Rename-VMNetworkAdapter", params{"ManagementOS": true, "Name": "A", "NewName": "B"})
+			vnics := b.state.Hosts[0].HostVNics
+			if got := vnics[len(vnics)-1]; got.Name != "B" || got.netName() != tt.want {
+				t.Errorf("vNIC %s, net adapter %s, want %s", got.Name, got.netName(), tt.want)
+			}
+		})
+	}
+}
+
+// A host vNIC does RDMA where a member of its switch does: not on a classic team (facts.md 21), not before Windows
+// Server 2016 (procedures.md A15).
+func TestFact88HostVNicRdma(t *testing.T) {
+	for name, tt := range map[string]struct {
+		port   string
+		change func(*Scenario)
+		want   bool
+	}{
+		"a member with RDMA":        {"iWARP 1", nil, true},
+		"a member without":          {"Ethernet 2", nil, false},
+		"RDMA of the member is off": {"iWARP 1", func(s *Scenario) { s.Hosts[0].Devices[1].Ports[0].Keywords = map[string]string{"*NetworkDirect": "0"} }, false},
+		"a classic team": {"iWARP 1", func(s *Scenario) {
+			s.Hosts[0].LbfoTeams = []ScenarioLbfoTeam{{Name: "T", Members: []string{"iWARP 1"}}}
+		}, false},
+		"before Windows Server 2016": {"iWARP 1", func(s *Scenario) { s.Hosts[0].OS.Build = 9600 }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, "intel-x722", func(s *Scenario) {
+				s.Hosts[0].Switches = []ScenarioSwitch{{Name: "S", Type: "External", Ports: []string{tt.port}, ManagementOS: true}}
+				for i := range s.Hosts[0].VMs {
+					s.Hosts[0].VMs[i].Adapters = nil
+				}
+				if tt.change != nil {
+					tt.change(s)
+				}
+			})
+			out := b.on("host", "Get-NetAdapterRdma", params{"Name": list("vEthernet (S)")})
+			if got := len(out.Objects) == 1; got != tt.want {
+				t.Errorf("listed: %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
