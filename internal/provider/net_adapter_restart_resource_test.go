@@ -308,6 +308,7 @@ func TestLastPartPays(t *testing.T) {
 		t.Fatalf("the restart failed, but: %s, state %v", d, c.two.state)
 	}
 	l.wantBounces(1, "the destroy is repeated", func() { mustApply(t, c.two, nil) })
+	c.two.h.close() // what Terraform is known to have is forgotten with the end of the run
 	if after := l.settledState(before); after != before {
 		t.Errorf("the lab is not as it was:\n%s", textDiff(before, after))
 	}
