@@ -23,6 +23,8 @@ type RoutingSpec struct {
 	Across        string   // AcrossAllowed or AcrossBlocked
 	Adapters      []string // net adapters that restart after a change; on a host all ports of their devices
 	RestartPolicy string
+	// KeepOwedOnDelete leaves a restart that is due when the resource goes.
+	KeepOwedOnDelete bool
 }
 
 // Routing is what a host or guest says of it.

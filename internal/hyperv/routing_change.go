@@ -22,6 +22,8 @@ type routingChange struct {
 	w       *ledgerWrites
 	wish    string // what to write, "" to leave it
 	restart []restartTarget
+	removal bool
+	unpaid  bool // a restart that was due failed
 	unlock  func()
 }
 
@@ -121,6 +123,7 @@ func (c *routingChange) read(ctx context.Context, ref TargetRef) (err error) {
 func (c *routingChange) free() {
 	if c.unlock != nil {
 		c.unlock()
+		c.unlock = nil
 	}
 }
 
@@ -238,9 +241,7 @@ func (c *routingChange) run(ctx context.Context) (*Routing, error) {
 				Cause: fmt.Sprintf("It was set to %s and reads %q.", c.wish, out.Across), Fix: "Something else sets it (the driver's service, a policy): stop it, then apply again."}
 		}
 	}
-	if c.spec.RestartPolicy != RestartManual {
-		out.Notes = c.pay(ctx, owed)
-	}
+	out.Notes = c.pay(ctx, owed)
 	out.Restarted = c.titles()
 	out.Debts, _ = c.inv.openDebts(func(d Debt) bool { return d.Owner == owner })
 	return out, nil
@@ -268,13 +269,38 @@ func (c *routingChange) pay(ctx context.Context, owed []Debt) []Note {
 			targets = append(targets, t)
 		}
 	}
+	epoch := c.host.currentEpoch()
+	if c.guest == nil {
+		c.free() // others that change the devices come first: one restart serves all
+	}
 	var notes []Note
 	for _, t := range targets {
-		if err := c.payOne(ctx, t); err != nil {
+		due := c.due(t)
+		switch {
+		case due == nil:
+			continue
+		case c.removal && c.spec.KeepOwedOnDelete:
+			notes = append(notes, Note{"A restart stays owed for " + t.title, "restart_on_destroy is false, so " + settingAcross + " was put back and nothing restarted. The adapters go on with what they read when they started (facts.md 68)."})
+			continue
+		}
+		if err := c.payOne(ctx, t, epoch, due); err != nil {
+			c.unpaid = true
 			notes = append(notes, Note{"The restart of " + t.title + " failed", err.Error() + "\n\nThe setting is written. The restart stays owed and is tried again by the next apply."})
 		}
 	}
 	return notes
+}
+
+// due says which debts of a target are paid now; nil: none.
+func (c *routingChange) due(t restartTarget) func(Debt) bool {
+	own := ownedBy(routingOwner(c.vm))
+	switch {
+	case c.removal && t.device != nil:
+		return dueOnDelete(c.inv.ledger, t.device, c.spec.RestartPolicy, own)
+	case c.spec.RestartPolicy == RestartManual:
+		return nil
+	}
+	return own
 }
 
 // restartOf is what a debt owes, if it is of an adapter that this change has locked.
@@ -290,9 +316,11 @@ func (c *routingChange) restartOf(d Debt) (restartTarget, bool) {
 	return restartTarget{}, false
 }
 
-func (c *routingChange) payOne(ctx context.Context, t restartTarget) error {
+func (c *routingChange) payOne(ctx context.Context, t restartTarget, epoch int, due func(Debt) bool) error {
 	if t.device != nil {
-		return c.host.payDevice(ctx, t.device, c.inv.ledger)
+		l, err := c.host.payOwed(ctx, t.device, c.inv, epoch, due)
+		c.inv.ledger = l
+		return err
 	}
 	if err := c.guest.bounce(ctx, c.target, c.spec.Adapters); err != nil {
 		return err
@@ -304,7 +332,7 @@ func (c *routingChange) payOne(ctx context.Context, t restartTarget) error {
 // has no before: it stays as it is. A guest that cannot be reached is an error, unless it is to be forgotten.
 func (h *Host) DeleteRouting(ctx context.Context, spec RoutingSpec, forget bool) ([]Note, error) {
 	const op = "restore " + settingAcross
-	c := &routingChange{host: h, op: op, spec: &spec}
+	c := &routingChange{host: h, op: op, spec: &spec, removal: true}
 	defer c.free()
 	err := c.read(ctx, spec.Target)
 	if IsNotFound(err) && spec.Target.VMID != "" && c.inv != nil { // the VM is gone, and its guest with it
@@ -334,11 +362,11 @@ func (h *Host) DeleteRouting(ctx context.Context, spec RoutingSpec, forget bool)
 	if err != nil {
 		return notes, err
 	}
-	if len(out.Notes) > 0 {
+	if c.unpaid {
 		return notes, &Error{Kind: Other, Op: op, Host: h.Name, Object: routingAbout(spec.Target), Cause: out.Notes[0].Summary + ": " + out.Notes[0].Detail, Fix: "Apply the destroy again: the restart is still owed."}
 	}
 	h.claimed.remove(object)
-	return notes, nil
+	return append(notes, out.Notes...), nil
 }
 
 // leaveGuest ends a resource whose guest cannot be reached.

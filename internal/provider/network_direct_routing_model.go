@@ -14,12 +14,14 @@ import (
 )
 
 type networkDirectRoutingModel struct {
-	ID              types.String   `tfsdk:"id"`
-	Host            types.String   `tfsdk:"host"`
-	Across          types.String   `tfsdk:"network_direct_across_ip_subnets"`
-	NetAdapterNames types.List     `tfsdk:"net_adapter_names"`
-	Actual          types.Object   `tfsdk:"actual"`
-	Timeouts        timeouts.Value `tfsdk:"timeouts"`
+	ID               types.String   `tfsdk:"id"`
+	Host             types.String   `tfsdk:"host"`
+	Across           types.String   `tfsdk:"network_direct_across_ip_subnets"`
+	NetAdapterNames  types.List     `tfsdk:"net_adapter_names"`
+	RestartOnDestroy types.Bool     `tfsdk:"restart_on_destroy"`
+	RestartTrigger   types.String   `tfsdk:"restart_trigger"`
+	Actual           types.Object   `tfsdk:"actual"`
+	Timeouts         timeouts.Value `tfsdk:"timeouts"`
 	targetModel
 	restartModel
 }
@@ -33,7 +35,8 @@ const routingSetting = "NetworkDirectAcrossIPSubnets"
 func (m *networkDirectRoutingModel) about() string { return m.thing(routingSetting) }
 
 func (m *networkDirectRoutingModel) spec() hyperv.RoutingSpec {
-	return hyperv.RoutingSpec{Target: m.ref(), Across: m.Across.ValueString(), Adapters: namesOf(m.NetAdapterNames), RestartPolicy: m.RestartPolicy.ValueString()}
+	return hyperv.RoutingSpec{Target: m.ref(), Across: m.Across.ValueString(), Adapters: namesOf(m.NetAdapterNames), RestartPolicy: m.RestartPolicy.ValueString(),
+		KeepOwedOnDelete: !m.RestartOnDestroy.IsNull() && !m.RestartOnDestroy.ValueBool()}
 }
 
 // fill takes over what only host and guest know.

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -40,6 +41,9 @@ func (r *networkDirectRoutingResource) Schema(ctx context.Context, _ resource.Sc
 		"net_adapter_names": schema.ListAttribute{Required: true, ElementType: customtypes.NameType{},
 			MarkdownDescription: "Names of the net adapters that restart after a change, because an adapter reads the setting when it starts (facts.md 68): physical ones of the host, with all ports of their devices, or those of the guest. A name that is added restarts too; one that is taken away does not.",
 			Validators:          []validator.List{listvalidator.SizeAtLeast(1), listvalidator.UniqueValues(), listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))}},
+		"restart_on_destroy": schema.BoolAttribute{Optional: true,
+			MarkdownDescription: "Whether a restart that is due when this resource is destroyed is made then. Default: true. `false` leaves it owed, with a warning; the host keeps the debt."},
+		"restart_trigger": restartTriggerAttribute(),
 		"actual": schema.SingleNestedAttribute{Computed: true, MarkdownDescription: "What host or guest say.",
 			Attributes: map[string]schema.Attribute{
 				"network_direct_across_ip_subnets": schema.StringAttribute{Computed: true, MarkdownDescription: "`Allowed` or `Blocked`; null when the guest was not reached."},
@@ -69,8 +73,17 @@ func (r *networkDirectRoutingResource) ModifyPlan(ctx context.Context, req resou
 		return
 	}
 	if req.Plan.Raw.IsNull() {
-		names := namesOf(state.NetAdapterNames)
-		warnDestroy(resp, state.about(), state.RestartPolicy, routingRestarts(state.targets(state, names), routingSetting+" is put back"))
+		restarts := routingRestarts(state.targets(state, namesOf(state.NetAdapterNames)), routingSetting+" is put back")
+		switch {
+		case len(restarts) == 0:
+		case state.VMName.IsNull():
+			restarts[0].Target = strings.Join(state.targets(state, namesOf(state.NetAdapterNames)), "; ")
+			warnDestroyPart(resp, state.about(), state.RestartPolicy, state.RestartOnDestroy, restarts[0], r.hit(state))
+		case state.spec().KeepOwedOnDelete:
+			warnDestroyPart(resp, state.about(), state.RestartPolicy, state.RestartOnDestroy, restarts[0], "")
+		default:
+			warnDestroy(resp, state.about(), state.RestartPolicy, restarts)
+		}
 		return
 	}
 	var plan networkDirectRoutingModel
@@ -78,7 +91,19 @@ func (r *networkDirectRoutingResource) ModifyPlan(ctx context.Context, req resou
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	planRestarts(ctx, req, resp, plan.about(), func() restartNeeds { return plan.needs(state) })
+	planRestarts(ctx, req, resp, plan.about(), func() restartNeeds {
+		n := plan.needs(state)
+		planRestartTrigger(ctx, resp, n)
+		return n
+	}, r.hit(&plan))
+}
+
+// hit is what a restart of the host's adapters interrupts; in a guest it is the guest's own business.
+func (r *networkDirectRoutingResource) hit(m *networkDirectRoutingModel) string {
+	if !m.VMName.IsNull() {
+		return ""
+	}
+	return r.interrupted(m.Host, m.NetAdapterNames)
 }
 
 func (r *networkDirectRoutingResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
@@ -105,6 +130,7 @@ func (r *networkDirectRoutingResource) Create(ctx context.Context, req resource.
 func (m *networkDirectRoutingModel) store(ctx context.Context, host string, s *hyperv.Routing, diags *diag.Diagnostics) {
 	m.fill(ctx, host, s, diags)
 	m.restartModel = m.applied(ctx, s.Debts, diags)
+	m.RestartTrigger = newRestartTrigger(m.RestartTrigger)
 }
 
 func (r *networkDirectRoutingResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
@@ -135,6 +161,7 @@ func (r *networkDirectRoutingResource) Read(ctx context.Context, req resource.Re
 	m.drift(s)
 	m.fill(ctx, h.Name, s, &resp.Diagnostics)
 	rememberVMName(ctx, was, m.VMName, req, resp)
+	m.RestartTrigger = keptRestartTrigger(m.RestartTrigger)
 	m.restartModel = m.read(ctx, s.Debts, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
@@ -186,7 +213,7 @@ func (r *networkDirectRoutingResource) ImportState(ctx context.Context, req reso
 	if target == nil {
 		return
 	}
-	m := networkDirectRoutingModel{Host: types.StringValue(h.Name), targetModel: *target, NetAdapterNames: types.ListNull(customtypes.NameType{}), Timeouts: noTimeouts("create", "read", "update", "delete")}
+	m := networkDirectRoutingModel{Host: types.StringValue(h.Name), targetModel: *target, RestartTrigger: types.StringValue(""), NetAdapterNames: types.ListNull(customtypes.NameType{}), Timeouts: noTimeouts("create", "read", "update", "delete")}
 	s, err := h.ReadRouting(ctx, m.spec())
 	if err == nil && s.Err != nil {
 		err = s.Err

@@ -213,6 +213,56 @@ func TestNetworkDirectRoutingByHand(t *testing.T) {
 	}
 }
 
+// As a part of a chain with one restart at its end, and on the way back.
+func TestNetworkDirectRoutingAsAPart(t *testing.T) {
+	l := startLab(t, "intel-x722")
+	before := l.state()
+	h := l.harness("hv1")
+	r, end := h.resource(routingType), h.resource("hyperv_net_adapter_restart")
+	part := object{"net_adapter_names": list{"iWARP 1"}, "restart_policy": "manual"}
+	chain := func() object {
+		return object{"net_adapter_names": list{"iWARP 1"}, "triggers": object{"routing": r.state["restart_trigger"]}}
+	}
+	seq := l.seq()
+	mustApply(t, r, part)
+	mustApply(t, end, chain())
+	if got := restarts(l.since(seq))["net_adapter_restart"]; got != 2 || routed(l) != 2 {
+		t.Errorf("%d ports restarted and %d route, want both of the device once", got, routed(l))
+	}
+	r.settled(part)
+	end.settled(chain())
+	trigger := r.state["restart_trigger"]
+	mustApply(t, r, plus(part, object{"restart_policy": "auto"}))
+	if r.state["restart_trigger"] != trigger {
+		t.Error("the trigger changed without a change that needs a restart")
+	}
+	mustApply(t, r, plus(part, object{"network_direct_across_ip_subnets": "Blocked"}))
+	if r.state["restart_trigger"] == trigger {
+		t.Error("the trigger is the same after a change that needs a restart")
+	}
+	mustApply(t, r, part)
+	mustApply(t, end, chain())
+	mustApply(t, end, nil)
+	seq = l.seq()
+	mustApply(t, r, nil) // the last on the device pays
+	if got := restarts(l.since(seq))["net_adapter_restart"]; got != 2 {
+		t.Errorf("%d ports restarted on destroy, want both of the device once", got)
+	}
+	if after := l.settledState(before); after != before {
+		t.Errorf("the lab is not as it was:\n%s", textDiff(before, after))
+	}
+	t.Run("restart_on_destroy = false", func(t *testing.T) {
+		mustApply(t, r, object{"net_adapter_names": list{"iWARP 1"}, "restart_on_destroy": false})
+		seq := l.seq()
+		if w := mustApply(t, r, nil).warnings().String(); !strings.Contains(w, "stays owed") {
+			t.Errorf("said %s", w)
+		}
+		if got := restarts(l.since(seq)); len(got) > 0 || !strings.Contains(l.state(), "debt.net_adapter") {
+			t.Errorf("restarts %v", got)
+		}
+	})
+}
+
 func TestNetworkDirectRoutingStops(t *testing.T) {
 	for name, x := range map[string]struct {
 		change func(*lab.Scenario)
@@ -333,7 +383,7 @@ func TestNetworkDirectRoutingRequests(t *testing.T) {
 	l := startLab(t, "intel-x722")
 	h := l.harness("hv1")
 	for name, config := range map[string]object{
-		"host":  {"host": "hv1", "net_adapter_names": list{"iWARP 1"}, "restart_policy": "manual"},
+		"host":  {"host": "hv1", "net_adapter_names": list{"iWARP 1"}, "restart_policy": "manual", "restart_on_destroy": false},
 		"guest": {"host": "hv1", "vm_name": "vm1", "net_adapter_names": list{"Ethernet"}, "restart_policy": "manual"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -397,7 +447,7 @@ resource "hyperv_network_direct_routing" "guest" {
 `, odd, host, guest)
 	}
 	const host, guest = routingType + ".host", routingType + ".guest"
-	ignore := []string{"net_adapter_names", "planned_restarts", "actual.restart_targets"}
+	ignore := []string{"net_adapter_names", "restart_trigger", "planned_restarts", "actual.restart_targets"}
 	acceptance(t,
 		resource.TestStep{Config: l.hcl("hv1") + "resource \"hyperv_network_direct_routing\" \"x\" {\n  net_adapter_names = []\n}\n", ExpectError: regexp.MustCompile(`net_adapter_names`)},
 		resource.TestStep{Config: config("", ""), ConfigStateChecks: []statecheck.StateCheck{
