@@ -62,6 +62,13 @@ func (c *guestChange) restartVM(ctx context.Context) error {
 	return err
 }
 
+// stoppedMeanwhile says that the VM went down between the look at the host and the look into the guest, which both are of
+// one moment else: another resource restarts it.
+func (c *guestChange) stoppedMeanwhile() bool {
+	var e *Error
+	return asError(c.g.Err, &e) && e.Command != nil && idHead(*e.Command) == "InvalidVMState"
+}
+
 // letRestart waits for a restart of the VM that another resource makes at this moment.
 func (c *guestChange) letRestart(ctx context.Context) error {
 	if c.g.Adapter.VM.State == "Running" {
@@ -190,7 +197,7 @@ func (c *guestChange) hopeless(ctx context.Context) error {
 	case a.VM.State != "Running" && len(c.steps) == 0:
 		return c.failed(StageAdapters, "vm_name", a.VM.Name, fmt.Sprintf("The VM is %s: its guest can be reached and its virtual function assigned only while it runs.", strings.ToLower(a.VM.State)),
 			"Start the VM, then apply again.")
-	case c.unreachable >= 1 && a.VM.Uptime > c.host.opts.RestartWait.Seconds(): // long past its start: waiting mends nothing
+	case c.unreachable >= 1 && !c.stoppedMeanwhile() && a.VM.Uptime > c.host.opts.RestartWait.Seconds(): // long past its start: waiting mends nothing
 		var e *Error
 		if asError(c.g.Err, &e) {
 			return &verificationError{e}

@@ -60,9 +60,11 @@ func (r *vmRestart) booting(ctx context.Context, err error) bool {
 		return false
 	}
 	vm, err := r.look(ctx)
-	if err != nil || vm == nil || vm.State != "Running" || strings.HasPrefix(vm.Heartbeat, "Ok") || vm.Uptime > r.options.GuestTimeout.Seconds() {
+	answered := strings.HasPrefix(r.vm.Heartbeat, "Ok") // before it was asked
+	if err != nil || vm == nil || vm.State != "Running" || answered || vm.Uptime > r.options.GuestTimeout.Seconds() {
 		return false
 	}
+	r.vm.Heartbeat = vm.Heartbeat
 	return r.host.wait(ctx) == nil
 }
 
