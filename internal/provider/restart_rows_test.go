@@ -148,6 +148,7 @@ func guestRows() []restartRow {
 		{name: "enablement, three steps needed (facts 66)", typ: guestType, lab: needs(3), others: others, after: guestConfig(object{"recovery": all}), planned: ladder, restarts: append(x722Ports(), "vm vm1")},
 		{name: "enablement, three steps needed, the VM alone allowed (facts 66)", typ: guestType, lab: needs(3), others: others, after: guestConfig(object{"recovery": list{"vm_restart"}}), planned: ladder[2:], restarts: []string{"vm vm1"}},
 		{name: "enablement, two steps needed, none allowed (facts 66)", typ: guestType, lab: needs(2), others: others, after: guestConfig(object{"recovery": list{}}), fails: []string{"smb_rdma_capable"}},
+		{name: "enablement, no step helps: each is taken once (facts 66)", typ: guestType, lab: needs(4), others: others, after: guestConfig(object{"recovery": all}), planned: ladder, restarts: append(x722Ports(), "vm vm1"), fails: []string{"smb_rdma_capable"}},
 		{name: "enabled -> off: nothing but RDMA in the guest (facts 64)", typ: guestType, lab: needs(0), others: others, before: guestConfig(nil), after: guestConfig(object{"enabled": false})},
 		{name: "on_unreachable of an enablement: nothing", typ: guestType, lab: needs(0), others: others, before: guestConfig(nil), after: guestConfig(object{"on_unreachable": "forget"}), planned: ladder[:1]},
 		{name: "an enablement is destroyed: nothing but RDMA in the guest (facts 64)", typ: guestType, lab: needs(0), others: others, before: guestConfig(nil)},
