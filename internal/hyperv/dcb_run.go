@@ -269,6 +269,11 @@ func (h *Host) DeleteDcb(ctx context.Context, spec DcbSpec) ([]Note, error) {
 	kept := c.unknownBefore(&spec)
 	c.removal = true
 	c.prepare()
+	for _, name := range spec.NetAdapters { // also where an earlier destroy put them back, and was cut off before it paid
+		if d, ok := c.inv.device(name, ""); ok {
+			c.touch(d)
+		}
+	}
 	c.w.release(dcbObject)
 	out, err := c.run(ctx)
 	if err != nil {

@@ -41,8 +41,9 @@ func exampleLabs() []exampleLab {
 	both := []string{simulator.EngineNative, simulator.EnginePowerShell}
 	roce := exampleLab{
 		engines: both, name: "RoCE", example: "labs/mellanox-roce", preset: "mellanox-cx3pro", ports: []string{"MyRDMANIC", "MyRDMANIC 2"},
-		up: procedureA(false), down: downA(), bounces: 1, resources: 18, importIDs: ids("MyRDMANIC 2", "w2k16-switch", "W2K16-Switch"),
+		up: procedureA(false), down: downA(), bounces: 1, resources: 20, importIDs: ids("MyRDMANIC 2", "w2k16-switch", "W2K16-Switch"),
 	}
+	roce.importIDs[`hyperv_dcb.roce["hv1"]`] = "hv1"
 	team := roce
 	team.name, team.variables, team.up, team.engines = "RoCE with a team (SET)", object{"team": true}, procedureA(true), both[:1]
 	return []exampleLab{
@@ -207,7 +208,7 @@ func (x exampleLab) imports(t *testing.T, tf *terraform) {
 			t.Errorf("import of %s gave id %v, want %v", rc.Type, got["id"], id)
 		}
 	}
-	if len(types) != 6 {
+	if len(types) != len(x.importIDs) {
 		t.Errorf("imported %v, want one of each resource", sortedKeys(types))
 	}
 }

@@ -99,6 +99,7 @@ func procedureA(team bool) []orderRule {
 		{"A4 before A7: no restart under guests that have a virtual function", false, event("net_adapter_restart"), call("Add-VMNetworkAdapter")},
 		{"A8 before the virtual function: the VLAN on the host's side (facts.md 60)", true, call("Set-VMNetworkAdapterVlan", "Access=true", "VlanId=101"), call("Set-VMNetworkAdapter", "IovWeight=100")},
 		{"A7 before A9", true, call("Set-VMNetworkAdapter", "IovWeight=100"), event("vf_assigned")},
+		{"A14 before A9: DCB before there is traffic (facts.md 85)", false, call("Enable-NetQosFlowControl", "Priority=3"), event("vf_assigned")},
 		{"A9 before A12: RDMA in the guest once the virtual function is there", true, event("vf_assigned"), call("Enable-NetAdapterRdma")},
 	}
 	if team {
@@ -248,13 +249,15 @@ func known(t testing.TB, journal []lab.JournalEntry) {
 	}
 }
 
-// lookUp says that an error only says that something is not there: no key, no value, no team.
+// lookUp says that an error only says that something is not there: no key, no value, no team, no feature yet.
 func lookUp(e lab.JournalEntry) bool {
 	switch e.Cmdlet {
 	case "Get-ItemProperty":
 		return strings.HasPrefix(e.Error, "PathNotFound,") || strings.HasPrefix(e.Error, "System.Management.Automation.PSArgumentException,")
 	case "Get-Acl":
 		return strings.HasPrefix(e.Error, "PathNotFound,")
+	case "Get-NetQosDcbxSetting", "Get-NetQosFlowControl", "Get-NetQosTrafficClass":
+		return e.Error == "CommandNotFoundException"
 	case "Get-VMSwitchTeam":
 		return strings.HasPrefix(e.Error, "InvalidParameter,")
 	}

@@ -47,6 +47,19 @@ module "host" {
   }
 }
 
+# RoCE loses connections where frames are lost: SMB Direct of hosts and guests leaves with one priority that loses none.
+resource "hyperv_dcb" "roce" {
+  for_each = var.hosts
+
+  host                    = each.key
+  install_feature         = true
+  policies                = { "SMB Direct" = { net_direct_port = 445, priority = 3 } }
+  flow_control_priorities = [3]
+  traffic_classes         = { "SMB Direct" = { priorities = [3], bandwidth_percentage = 50 } }
+  dcbx_willing            = false
+  net_adapter_names       = local.ports
+}
+
 # No rdma_weight: Windows Server 2016 does not know it, and its guests do not need it.
 module "guest" {
   source   = "../../modules/rdma-vm"
@@ -58,5 +71,5 @@ module "guest" {
   vlan_id      = var.vlan_id
   team_mapping = var.team ? local.ports[0] : null
 
-  depends_on = [module.host]
+  depends_on = [module.host, hyperv_dcb.roce]
 }
