@@ -21,12 +21,7 @@ func (h *Host) Affected(names []string) (Affected, bool) {
 	if s == nil {
 		return out, false
 	}
-	var devices []*Device
-	for _, name := range names {
-		if d, ok := s.device(name, ""); ok && !hasDevice(devices, d.Location) {
-			devices = append(devices, d)
-		}
-	}
+	devices := s.devicesNamed(names)
 	var ports []NetAdapter
 	for _, d := range devices {
 		ports = append(ports, d.Ports...)

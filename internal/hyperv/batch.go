@@ -31,6 +31,11 @@ type callOptions struct {
 }
 
 // tolerating lets error records pass that f accepts: the call then counts as having found nothing.
+// absent tolerates that what a call asks for is not there.
+func absent() option {
+	return tolerating(func(c wire.CommandError) bool { return commandKind(c) == NotFound })
+}
+
 func tolerating(f func(wire.CommandError) bool) option {
 	return func(o *callOptions) { o.tolerate = f }
 }

@@ -129,7 +129,7 @@ func (inv *Inventory) recordedQosPorts(known []string) []string {
 	for _, nic := range inv.NetAdapters {
 		_, recorded := inv.ledger.before(portObject(nic), settingAdapterQos)
 		_, physical := inv.hardware(nic.Name)
-		if recorded && physical && !slices.ContainsFunc(known, func(n string) bool { return strings.EqualFold(n, nic.Name) }) {
+		if recorded && physical && !containsFold(known, nic.Name) {
 			out = append(out, nic.Name)
 		}
 	}
@@ -336,7 +336,7 @@ func (c *dcbChange) prepareAdapters() {
 		if !ok {
 			continue
 		}
-		wanted := slices.ContainsFunc(c.spec.NetAdapters, func(n string) bool { return strings.EqualFold(n, a.Name) })
+		wanted := containsFold(c.spec.NetAdapters, a.Name)
 		_, claimed := c.w.from.claim(dcbPort(nic.InterfaceGuid))
 		r, recorded := c.w.from.before(portObject(*nic), settingAdapterQos)
 		if !wanted && !claimed && !recorded {

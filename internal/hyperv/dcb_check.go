@@ -197,7 +197,7 @@ func (d *Dcb) notes(spec *DcbSpec) []Note {
 		}
 	}
 	for _, a := range d.Adapters {
-		if a.Enabled && int64(len(spec.FlowControl)) > a.PfcClasses && !slices.ContainsFunc(spec.NetAdapters, func(n string) bool { return strings.EqualFold(n, a.Name) }) {
+		if a.Enabled && int64(len(spec.FlowControl)) > a.PfcClasses && !containsFold(spec.NetAdapters, a.Name) {
 			out = append(out, Note{"A net adapter cannot hold the settings", fmt.Sprintf("Net adapter %q has DCB on and can make %d priorities lossless, not %d (facts.md 87); its driver then takes none of the settings and says so in the event log (facts.md 85b).", a.Name, a.PfcClasses, len(spec.FlowControl))})
 		}
 	}

@@ -102,22 +102,10 @@ func (c *dcbChange) pay(ctx context.Context, inv *Inventory) {
 	epoch := c.host.currentEpoch()
 	c.unlock() // others that change the device come first: one restart serves all
 	var failed []string
+	p := payment{own: ownedBy(dcbOwner), policy: c.spec.RestartPolicy, removal: c.removal, keep: c.spec.KeepOwedOnDelete, about: dcbAbout}
 	for _, d := range c.devices {
-		due := ownedBy(dcbOwner)
-		if c.removal {
-			due = dueOnDelete(inv.ledger, d, c.spec.RestartPolicy, due)
-		} else if c.spec.RestartPolicy == RestartManual {
-			due = nil
-		}
-		if due == nil || !inv.ledger.owes(d, due) {
-			continue
-		}
-		if c.removal && c.spec.KeepOwedOnDelete && inv.owes(d, due) {
-			c.notes = append(c.notes, staysOwed(dcbAbout, d))
-			continue
-		}
-		l, err := c.host.payOwed(ctx, d, inv, epoch, due)
-		inv.ledger = l
+		notes, err := c.host.payFor(ctx, d, inv, epoch, p)
+		c.notes = append(c.notes, notes...)
 		if err != nil {
 			failed = append(failed, err.Error())
 		}
@@ -269,10 +257,8 @@ func (h *Host) DeleteDcb(ctx context.Context, spec DcbSpec) ([]Note, error) {
 	kept := c.unknownBefore(&spec)
 	c.removal = true
 	c.prepare()
-	for _, name := range spec.NetAdapters { // also where an earlier destroy put them back, and was cut off before it paid
-		if d, ok := c.inv.device(name, ""); ok {
-			c.touch(d)
-		}
+	for _, d := range c.inv.devicesNamed(spec.NetAdapters) { // also where an earlier destroy put them back, and was cut off before it paid
+		c.touch(d)
 	}
 	c.w.release(dcbObject)
 	out, err := c.run(ctx)

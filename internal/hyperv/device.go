@@ -79,6 +79,17 @@ func (inv *Inventory) device(name, profile string) (*Device, bool) {
 	return d, true
 }
 
+// devicesNamed are the devices that carry the named ports, each once, in the order of first mention; what is not there is left out.
+func (inv *Inventory) devicesNamed(names []string) []*Device {
+	var out []*Device
+	for _, name := range names {
+		if d, ok := inv.device(name, ""); ok && !hasDevice(out, d.Location) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
 func (inv *Inventory) hardware(name string) (HardwareInfo, bool) {
 	for _, hw := range inv.Hardware {
 		if strings.EqualFold(hw.Name, name) {

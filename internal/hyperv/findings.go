@@ -42,11 +42,6 @@ func Checks() []string {
 	return []string{CheckLanguageMode, CheckHyperVRole, CheckHyperVModule, CheckVMMS, CheckUserRights, CheckNetworkDirect, CheckIovSupport, CheckSriovSupport, CheckOther}
 }
 
-// offload is Get-NetOffloadGlobalSetting.
-type offload struct {
-	NetworkDirect string `json:"NetworkDirect"`
-}
-
 // service is Get-Service.
 type service struct {
 	Name   string `json:"Name"`
@@ -94,16 +89,11 @@ func (h *Host) readWhatWorks(ctx context.Context) (*Inventory, error) {
 	return inv, nil
 }
 
-func partOS(b *batch) func(*Inventory) error {
-	os := find[OSInfo](b, wire.Call{Cmdlet: "Get-CimInstance", Parameters: map[string]any{"ClassName": "Win32_OperatingSystem"}})
-	return func(inv *Inventory) error { inv.OS = one(os.Items); return nil }
-}
-
 // diagnose looks for what is wrong with the host: by what was read where all could be, else by asking again part by part.
 func (h *Host) diagnose(ctx context.Context, inv *Inventory, host *RdmaHost) ([]Finding, error) {
 	b := h.batch("look for what is missing on the host", "")
 	always := tolerating(anyError)
-	global := find[offload](b, wire.Call{Cmdlet: "Get-NetOffloadGlobalSetting"}, always)
+	global := find[offloadSetting](b, wire.Call{Cmdlet: "Get-NetOffloadGlobalSetting"}, always)
 	var vmms *found[service]
 	var vmHost *found[VMHost]
 	var vms *found[named]

@@ -146,13 +146,10 @@ func (r *guestRead) failure(h *Host, op, about string) error {
 		return nil
 	}
 	first := r.adapters.Errors[0]
-	if !first.Session && idHead(first) != wire.ErrorGuestAnswer && idHead(first) != wire.ErrorReferenceEmpty {
+	if !unanswered(first) {
 		return nil // it answered: it has no net adapter, or refuses to list them
 	}
-	e := &Error{Kind: Unreachable, Op: op, Host: h.Name, Object: about, Command: &first}
-	e.Cause, e.Fix = sessionCause(first)
-	e.Err = first.Cause
-	return e
+	return h.unreachable(op, about, first)
 }
 
 // join pairs the guest's net adapters with the VM's adapter by MAC address, afresh at every look: names and
@@ -240,7 +237,7 @@ func (h *Host) ReadGuestRdma(ctx context.Context, ref AdapterRef, credential str
 		return nil, h.elaborate(ctx, ref, err)
 	}
 	if a.VM.State != "Running" {
-		return &GuestRdma{Adapter: a, Err: notRunning(h, op, a)}, nil
+		return &GuestRdma{Adapter: a, Err: notRunning(h, op, &a.VM)}, nil
 	}
 	target, err := h.guestTarget(op, ref, a.VM.ID, credential)
 	if err != nil {
@@ -254,9 +251,9 @@ func (h *Host) ReadGuestRdma(ctx context.Context, ref AdapterRef, credential str
 	return guest.join(h, op, a), nil
 }
 
-func notRunning(h *Host, op string, a *VMAdapter) error {
-	return &Error{Kind: Unreachable, Op: op, Host: h.Name, Object: vmAbout(a.VM.Name), Attribute: "vm_name", Value: a.VM.Name,
-		Cause: fmt.Sprintf("The VM is %s, so nothing inside it can be reached.", strings.ToLower(a.VM.State)),
+func notRunning(h *Host, op string, vm *VM) error {
+	return &Error{Kind: Unreachable, Op: op, Host: h.Name, Object: vmAbout(vm.Name), Attribute: "vm_name", Value: vm.Name,
+		Cause: fmt.Sprintf("The VM is %s, so nothing inside it can be reached.", strings.ToLower(vm.State)),
 		Fix:   "Start the VM, then apply again."}
 }
 

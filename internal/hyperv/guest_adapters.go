@@ -54,11 +54,7 @@ func (g *guestAdapters) bounce(ctx context.Context, t *target, names []string) e
 	}
 	b := t.host.batch(op, about)
 	find[NetAdapter](b, get("adapters"))
-	// nothing behind this may stop the batch before Enable has run
-	disabled := b.change(t.in(wire.Call{Cmdlet: "Disable-NetAdapter", Input: "adapters", Parameters: map[string]any{"Confirm": false}}), tolerating(anyError))
-	// Disable returns before the adapter is down, and Enable right behind it fails (errors.md 5)
-	b.add(t.in(wire.Call{Cmdlet: "Start-Sleep", Parameters: map[string]any{"Milliseconds": int(t.host.opts.Poll.Milliseconds() / 2)}}), false, tolerating(anyError))
-	b.change(t.in(wire.Call{Cmdlet: "Enable-NetAdapter", Input: "adapters", Parameters: map[string]any{"Confirm": false}}), tolerating(anyError))
+	disabled := b.addBounce(t, "adapters")
 	err := b.run(ctx)
 	if err != nil && KindOf(err) != SessionLost {
 		return err

@@ -47,7 +47,7 @@ func (h *Host) ReenableGuestRdma(ctx context.Context, spec GuestReenableSpec) (*
 	c := &guestChange{host: h, op: op, ref: a.ByID(), target: target, ledger: inv.ledger, g: guest.join(h, op, a), lookedAt: time.Now(), began: time.Now()}
 	switch {
 	case a.VM.State != "Running":
-		return c.g, notRunning(h, op, a)
+		return c.g, notRunning(h, op, &a.VM)
 	case !c.g.Reachable:
 		return c.g, c.g.Err
 	}

@@ -38,7 +38,7 @@ type hostNetwork struct {
 
 // partHostNetwork reads the host's own IP configuration.
 func partHostNetwork(b *batch) func(*Inventory) error {
-	none := tolerating(func(c wire.CommandError) bool { return commandKind(c) == NotFound })
+	none := absent()
 	addresses := find[IPAddress](b, wire.Call{Cmdlet: "Get-NetIPAddress"}, none)
 	defaults := find[IPRoute](b, wire.Call{Cmdlet: "Get-NetRoute", Where: []wire.Condition{{Property: "DestinationPrefix", Equals: []string{"0.0.0.0/0", "::/0"}}}}, none)
 	dns := find[DNSServers](b, wire.Call{Cmdlet: "Get-DnsClientServerAddress"}, none)

@@ -67,7 +67,7 @@ func partHostVNics(b *batch) func(*Inventory) error {
 
 // partHostRdma reads the host's net adapters with their RDMA, what teams them, and the Windows that they run on.
 func partHostRdma(b *batch) func(*Inventory) error {
-	none := tolerating(func(c wire.CommandError) bool { return commandKind(c) == NotFound })
+	none := absent()
 	nics := find[NetAdapter](b, wire.Call{Cmdlet: "Get-NetAdapter"})
 	rdma := find[NetAdapterRdma](b, wire.Call{Cmdlet: "Get-NetAdapterRdma"}, none)
 	members := find[lbfoMember](b, wire.Call{Cmdlet: "Get-NetLbfoTeamMember"}, tolerating(anyError)) // gone from some releases

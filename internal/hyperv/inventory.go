@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -97,102 +96,6 @@ func everything() []part {
 	return []part{partHost, partNetAdapters, partSwitches, partAllVMs, partHostNetwork, partLedger}
 }
 
-// sharedInventory is a bulk read that several Reads wait for.
-type sharedInventory struct {
-	done  chan struct{}
-	at    time.Time
-	epoch int
-	inv   *Inventory
-	err   error
-}
-
-// Inventory reads the whole host, shared between callers of the same few seconds, never across a write.
-func (h *Host) Inventory(ctx context.Context) (*Inventory, error) {
-	return h.shareEverything(ctx).wait(ctx)
-}
-
-// shareEverything starts, or joins, the bulk read that most resources need. What single resources of this run read besides
-// is read along with a new one, so that all of it makes one request.
-func (h *Host) shareEverything(ctx context.Context) *sharedInventory {
-	s, started := h.share(ctx, everythingKey, everything()...)
-	if started {
-		for key, parts := range h.extras() {
-			h.share(ctx, key, parts...)
-		}
-	}
-	return s
-}
-
-// alsoRead says that some resource of this run reads more than most.
-func (h *Host) alsoRead(key string, parts ...part) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.extra == nil {
-		h.extra = map[string][]part{}
-	}
-	h.extra[key] = parts
-}
-
-func (h *Host) extras() map[string][]part {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return maps.Clone(h.extra)
-}
-
-// inventoryWith is Inventory together with a part that few resources need and that is read for those alone, under a
-// key of its own. Both are asked for at once, so that they make one request.
-func (h *Host) inventoryWith(ctx context.Context, key string, extra ...part) (inv, more *Inventory, err error) {
-	h.alsoRead(key, extra...)
-	all := h.shareEverything(ctx)
-	own, _ := h.share(ctx, key, extra...)
-	if inv, err = all.wait(ctx); err != nil {
-		return nil, nil, err
-	}
-	more, err = own.wait(ctx)
-	return inv, more, err
-}
-
-// everythingKey is the key of the bulk read that most resources need.
-const everythingKey = "everything"
-
-// share starts a bulk read, or gives the one that others of the same few seconds wait for.
-func (h *Host) share(ctx context.Context, key string, parts ...part) (s *sharedInventory, started bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	s = h.shared[key]
-	if s != nil && s.epoch == h.epoch && time.Since(s.at) <= h.opts.InventoryAge {
-		return s, false
-	}
-	s = &sharedInventory{done: make(chan struct{}), at: time.Now(), epoch: h.epoch}
-	if h.shared == nil {
-		h.shared = map[string]*sharedInventory{}
-	}
-	h.shared[key] = s
-	// the read serves others too, so it does not end with the first caller's context
-	go func() {
-		defer close(s.done)
-		s.inv, s.err = h.read(context.WithoutCancel(ctx), "read the host", "", parts...)
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		switch {
-		case s.err != nil && h.shared[key] == s:
-			delete(h.shared, key)
-		case s.err == nil && key == everythingKey:
-			h.lastRead = s.inv
-		}
-	}()
-	return s, true
-}
-
-func (s *sharedInventory) wait(ctx context.Context) (*Inventory, error) {
-	select {
-	case <-s.done:
-		return s.inv, s.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
 func one[T any](items []T) *T {
 	if len(items) == 0 {
 		return nil
@@ -202,16 +105,16 @@ func one[T any](items []T) *T {
 
 func partHost(b *batch) func(*Inventory) error {
 	host := find[VMHost](b, wire.Call{Cmdlet: "Get-VMHost"})
-	os := find[OSInfo](b, wire.Call{Cmdlet: "Get-CimInstance", Parameters: map[string]any{"ClassName": "Win32_OperatingSystem"}})
+	os := partOS(b)
 	cmd := find[named](b, wire.Call{Cmdlet: "Get-Command", Parameters: map[string]any{"Name": []string{"Set-VMNetworkAdapterRdma"}}}, tolerating(anyError))
 	return func(inv *Inventory) error {
-		inv.Host, inv.OS, inv.HasRdmaWeight = one(host.Items), one(os.Items), len(cmd.Items) > 0
-		return nil
+		inv.Host, inv.HasRdmaWeight = one(host.Items), len(cmd.Items) > 0
+		return os(inv)
 	}
 }
 
 func partNetAdapters(b *batch) func(*Inventory) error {
-	none := tolerating(func(c wire.CommandError) bool { return commandKind(c) == NotFound })
+	none := absent()
 	nics := find[NetAdapter](b, wire.Call{Cmdlet: "Get-NetAdapter", Save: "net adapters"})
 	props := find[AdvancedProperty](b, wire.Call{Cmdlet: "Get-NetAdapterAdvancedProperty", Parameters: map[string]any{"AllProperties": true}}, none)
 	rdma := find[NetAdapterRdma](b, wire.Call{Cmdlet: "Get-NetAdapterRdma"}, none)
@@ -282,6 +185,11 @@ func serviceValue(a *answer) (*int64, error) {
 	return nil, nil
 }
 
+func partOS(b *batch) func(*Inventory) error {
+	os := find[OSInfo](b, wire.Call{Cmdlet: "Get-CimInstance", Parameters: map[string]any{"ClassName": "Win32_OperatingSystem"}})
+	return func(inv *Inventory) error { inv.OS = one(os.Items); return nil }
+}
+
 func partSwitches(b *batch) func(*Inventory) error {
 	sw := find[VMSwitch](b, wire.Call{Cmdlet: "Get-VMSwitch", Save: "switches"})
 	teams := find[VMSwitchTeam](b, wire.Call{Cmdlet: "Get-VMSwitchTeam", Input: "switches"}, tolerating(anyError)) // switches without a team have none
@@ -298,8 +206,16 @@ func partAllVMs(b *batch) func(*Inventory) error {
 	return func(inv *Inventory) error { inv.VMs = vms.Items; return fill(inv) }
 }
 
-// partVM reads one VM and its adapters: by id if there is one, else by exact name.
+// partVM reads one VM and its adapters.
 func partVM(id, name string) part {
+	return func(b *batch) func(*Inventory) error {
+		vm, adapters := partVMOnly(id, name)(b), adaptersOf(b, "vms")
+		return func(inv *Inventory) error { return errors.Join(vm(inv), adapters(inv)) }
+	}
+}
+
+// partVMOnly reads one VM without its adapters: by id if there is one, else by exact name.
+func partVMOnly(id, name string) part {
 	return func(b *batch) func(*Inventory) error {
 		c := wire.Call{Cmdlet: "Get-VM", Save: "vms", Where: []wire.Condition{{Property: "Name", Equals: []string{name}}}}
 		var opts []option
@@ -308,8 +224,7 @@ func partVM(id, name string) part {
 			opts = append(opts, tolerating(notFoundByName))
 		}
 		vms := find[VM](b, c, opts...)
-		fill := adaptersOf(b, "vms")
-		return func(inv *Inventory) error { inv.VMs = vms.Items; return fill(inv) }
+		return func(inv *Inventory) error { inv.VMs = vms.Items; return nil }
 	}
 }
 

@@ -136,7 +136,7 @@ func (j *job) look(ctx context.Context) (value string, armed bool, err error) {
 	b := j.host.batch("ask for the result of the change", j.obj)
 	// Only the one value: its name has dots, which a projection would take for a path.
 	result := b.add(wire.Call{Cmdlet: "Get-ItemProperty", Parameters: map[string]any{"LiteralPath": ledgerPath, "Name": name}, Depth: 1}, true, tolerating(noSuchValue))
-	task := find[taskName](b, wire.Call{Cmdlet: "Get-ScheduledTask", Parameters: map[string]any{"TaskName": j.task()}}, tolerating(func(c wire.CommandError) bool { return commandKind(c) == NotFound }))
+	task := find[taskName](b, wire.Call{Cmdlet: "Get-ScheduledTask", Parameters: map[string]any{"TaskName": j.task()}}, absent())
 	if err := b.run(ctx); err != nil {
 		return "", false, err
 	}
@@ -212,7 +212,7 @@ func (j *job) addForget(b *batch) {
 	}
 	b.change(wire.Call{Cmdlet: "Remove-ItemProperty", Parameters: map[string]any{"LiteralPath": ledgerPath, "Name": names, "Confirm": false}}, tolerating(anyError))
 	b.change(wire.Call{Cmdlet: "Unregister-ScheduledTask", Parameters: map[string]any{"TaskName": []string{j.task()}, "Confirm": false}},
-		tolerating(func(c wire.CommandError) bool { return commandKind(c) == NotFound }))
+		absent())
 	addRemoveEmptyLedger(b)
 }
 
@@ -221,7 +221,7 @@ func (j *job) rollBack(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.host.opts.RollbackAfter+j.host.opts.RestartWait)
 	defer cancel()
 	b := j.host.batch("take the change back", j.obj)
-	b.change(wire.Call{Cmdlet: "Start-ScheduledTask", Parameters: map[string]any{"TaskName": j.task()}}, tolerating(func(c wire.CommandError) bool { return commandKind(c) == NotFound }))
+	b.change(wire.Call{Cmdlet: "Start-ScheduledTask", Parameters: map[string]any{"TaskName": j.task()}}, absent())
 	var lost *powershell.LostError
 	if err := b.run(ctx); err != nil && !errors.As(err, &lost) {
 		return err

@@ -97,7 +97,7 @@ type aclInfo struct {
 // readLedger adds the calls that read the ledger.
 func (b *batch) readLedger() *ledgerQuery {
 	q := &ledgerQuery{host: b.host, op: b.op}
-	missing := tolerating(func(c wire.CommandError) bool { return commandKind(c) == NotFound })
+	missing := absent()
 	q.values = b.add(wire.Call{Cmdlet: "Get-ItemProperty", Parameters: map[string]any{"LiteralPath": ledgerPath}, Depth: 1}, true, missing)
 	q.acl = find[aclInfo](b, wire.Call{Cmdlet: "Get-Acl", Parameters: map[string]any{"LiteralPath": ledgerPath}}, missing)
 	return q
@@ -303,7 +303,7 @@ func (w *ledgerWrites) addRemoves(b *batch) {
 
 // addRemoveEmptyLedger removes the key if nothing is left in it.
 func addRemoveEmptyLedger(b *batch) {
-	gone := tolerating(func(c wire.CommandError) bool { return commandKind(c) == NotFound })
+	gone := absent()
 	b.add(wire.Call{Cmdlet: "Get-Item", Parameters: map[string]any{"LiteralPath": ledgerPath}, Save: "empty ledger",
 		Where: []wire.Condition{{Property: "ValueCount", Equals: []string{"0"}}, {Property: "SubKeyCount", Equals: []string{"0"}}}, Select: []wire.Field{{Name: "ValueCount"}}}, true, gone)
 	b.change(wire.Call{Cmdlet: "Remove-Item", Input: "empty ledger", Parameters: map[string]any{"Confirm": false}}, gone)

@@ -38,6 +38,39 @@ func (h *Host) payOwed(ctx context.Context, d *Device, inv *Inventory, epoch int
 	return inv.ledger, err
 }
 
+// payment is what a change of a resource pays for the devices in its way.
+type payment struct {
+	own     func(Debt) bool // the resource's own debts
+	policy  string
+	removal bool   // the resource goes
+	keep    bool   // and leaves what is owed (restart_on_destroy = false)
+	about   string // the resource, for people
+}
+
+// due says which debts of a device are paid now; nil: none.
+func (p payment) due(l *ledger, d *Device) func(Debt) bool {
+	switch {
+	case p.removal:
+		return dueOnDelete(l, d, p.policy, p.own)
+	case p.policy == RestartManual:
+		return nil
+	}
+	return p.own
+}
+
+// payFor restarts a device that owes what is due, or notes that it stays owed. inv.ledger becomes the ledger as it is then.
+func (h *Host) payFor(ctx context.Context, d *Device, inv *Inventory, epoch int, p payment) (notes []Note, err error) {
+	due := p.due(inv.ledger, d)
+	switch {
+	case due == nil || !inv.ledger.owes(d, due):
+	case p.removal && p.keep && inv.owes(d, due):
+		notes = []Note{staysOwed(p.about, d)}
+	default:
+		inv.ledger, err = h.payOwed(ctx, d, inv, epoch, due)
+	}
+	return notes, err
+}
+
 // owes says that a debt is a restart of this device.
 func (d *Device) owes(x Debt) bool { return x.Kind == RestartNetAdapter && x.TargetID == d.Location }
 

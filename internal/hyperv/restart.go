@@ -24,12 +24,8 @@ func (h *Host) bounce(ctx context.Context, d *Device, l *ledger, more ...func(*b
 	op, about := "restart the net adapters", "net adapters "+quoteList(d.PortNames())
 	b := h.batch(op, about)
 	ports := find[NetAdapter](b, d.portsCall("ports"))
-	rdma := find[NetAdapterRdma](b, wire.Call{Cmdlet: "Get-NetAdapterRdma"}, tolerating(func(c wire.CommandError) bool { return commandKind(c) == NotFound }))
-	// nothing behind this may stop the batch before Enable has run
-	disabled := b.change(wire.Call{Cmdlet: "Disable-NetAdapter", Input: "ports", Parameters: map[string]any{"Confirm": false}}, tolerating(anyError))
-	// Disable returns before the adapter is down, and Enable right behind it fails (errors.md 5)
-	b.add(wire.Call{Cmdlet: "Start-Sleep", Parameters: map[string]any{"Milliseconds": int(h.opts.Poll.Milliseconds() / 2)}}, false, tolerating(anyError))
-	b.change(wire.Call{Cmdlet: "Enable-NetAdapter", Input: "ports", Parameters: map[string]any{"Confirm": false}}, tolerating(anyError))
+	rdma := find[NetAdapterRdma](b, wire.Call{Cmdlet: "Get-NetAdapterRdma"}, absent())
+	disabled := b.addBounce(&target{host: h}, "ports")
 	if err := h.runBounce(ctx, b, d, l); err != nil {
 		return err
 	}
@@ -41,6 +37,16 @@ func (h *Host) bounce(ctx context.Context, d *Device, l *ledger, more ...func(*b
 	}
 	opts.progress("Disabled and enabled again. Waiting until every port is up and its RDMA is listed.")
 	return h.awaitPorts(ctx, d, ports.Items, rdma.Items, opts.wait)
+}
+
+// addBounce adds the calls that disable and enable the net adapters saved under a name, and gives the answer of the first.
+// Nothing behind it may stop the batch before Enable has run.
+func (b *batch) addBounce(t *target, saved string) *answer {
+	disabled := b.change(t.in(wire.Call{Cmdlet: "Disable-NetAdapter", Input: saved, Parameters: map[string]any{"Confirm": false}}), tolerating(anyError))
+	// Disable returns before the adapter is down, and Enable right behind it fails (errors.md 5)
+	b.add(t.in(wire.Call{Cmdlet: "Start-Sleep", Parameters: map[string]any{"Milliseconds": int(t.host.opts.Poll.Milliseconds() / 2)}}), false, tolerating(anyError))
+	b.change(t.in(wire.Call{Cmdlet: "Enable-NetAdapter", Input: saved, Parameters: map[string]any{"Confirm": false}}), tolerating(anyError))
+	return disabled
 }
 
 // bounceOptions are what a caller of bounce may change.
@@ -78,7 +84,7 @@ func (h *Host) awaitPorts(ctx context.Context, d *Device, was []NetAdapter, rdma
 	for {
 		b := h.batch("wait for the restarted net adapters", "net adapters "+quoteList(d.PortNames()))
 		now := find[NetAdapter](b, d.portsCall("ports"))
-		listed := find[NetAdapterRdma](b, wire.Call{Cmdlet: "Get-NetAdapterRdma"}, tolerating(func(c wire.CommandError) bool { return commandKind(c) == NotFound }))
+		listed := find[NetAdapterRdma](b, wire.Call{Cmdlet: "Get-NetAdapterRdma"}, absent())
 		if err := b.run(ctx); err != nil {
 			return err
 		}

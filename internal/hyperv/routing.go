@@ -39,6 +39,7 @@ type Routing struct {
 
 // offloadSetting is Get-NetOffloadGlobalSetting.
 type offloadSetting struct {
+	NetworkDirect                string `json:"NetworkDirect"`
 	NetworkDirectAcrossIPSubnets string `json:"NetworkDirectAcrossIPSubnets"`
 }
 
@@ -86,7 +87,7 @@ func (h *Host) ReadRouting(ctx context.Context, spec RoutingSpec) (*Routing, err
 		if err != nil {
 			return nil, err
 		}
-		out := &Routing{Across: more.Across, Restarted: inv.devicesOf(spec.Adapters)}
+		out := &Routing{Across: more.Across, Restarted: inv.deviceTitles(spec.Adapters)}
 		h.finishRoutingRead(inv, &spec, out)
 		return out, nil
 	}
@@ -127,15 +128,11 @@ func (h *Host) finishRoutingRead(inv *Inventory, spec *RoutingSpec, out *Routing
 	}
 }
 
-// devicesOf are the titles of the devices that carry the named ports; what is not there is left out.
-func (inv *Inventory) devicesOf(names []string) []string {
+// deviceTitles are the titles of the devices that carry the named ports.
+func (inv *Inventory) deviceTitles(names []string) []string {
 	var out []string
-	seen := map[string]bool{}
-	for _, n := range names {
-		if d, ok := inv.device(n, ""); ok && !seen[d.Location] {
-			seen[d.Location] = true
-			out = append(out, d.Title())
-		}
+	for _, d := range inv.devicesNamed(names) {
+		out = append(out, d.Title())
 	}
 	return out
 }

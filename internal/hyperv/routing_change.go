@@ -3,6 +3,7 @@ package hyperv
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/powershell/wire"
@@ -88,7 +89,7 @@ func (c *routingChange) read(ctx context.Context, ref TargetRef) (err error) {
 	}
 	if !ref.guest() {
 		var unlock func()
-		if c.inv, unlock, err = c.host.readLocked(ctx, c.op, about, append(append([]string(nil), c.spec.Adapters...), c.former...), partOS, partPorts, partOffload, partLedger); err != nil {
+		if c.inv, unlock, err = c.host.readLocked(ctx, c.op, about, append(slices.Clone(c.spec.Adapters), c.former...), partOS, partPorts, partOffload, partLedger); err != nil {
 			return err
 		}
 		first := c.unlock
@@ -130,16 +131,12 @@ func (c *routingChange) free() {
 // findAdapters finds what restarts after the change; a name that is not there is an error.
 func (c *routingChange) findAdapters() error {
 	if c.guest == nil {
-		seen := map[string]bool{}
-		for _, name := range c.spec.Adapters {
-			d, err := c.host.deviceByPort(c.inv, c.op, "net_adapter_names", name, "")
-			if err != nil {
-				return err
-			}
-			if !seen[d.Location] {
-				seen[d.Location] = true
-				c.restart = append(c.restart, restartTarget{d.Location, d.Title(), d})
-			}
+		devices, err := c.host.devicesOf(c.inv, c.op, c.spec.Adapters, "")
+		if err != nil {
+			return err
+		}
+		for _, d := range devices {
+			c.restart = append(c.restart, restartTarget{d.Location, d.Title(), d})
 		}
 		return nil
 	}
@@ -166,28 +163,14 @@ func (c *routingChange) added(former []string) []restartTarget {
 		}
 		return nil
 	}
-	known := map[string]bool{}
-	for _, name := range former {
-		if d, ok := c.inv.device(name, ""); ok {
-			known[d.Location] = true
-		}
-	}
+	known := c.inv.devicesNamed(former)
 	var out []restartTarget
 	for _, r := range c.restart {
-		if !known[r.id] {
+		if !hasDevice(known, r.id) {
 			out = append(out, r)
 		}
 	}
 	return out
-}
-
-func containsFold(list []string, v string) bool {
-	for _, x := range list {
-		if strings.EqualFold(x, v) {
-			return true
-		}
-	}
-	return false
 }
 
 func (c *routingChange) alreadyClaimed(have string) error {
@@ -251,12 +234,12 @@ func (c *routingChange) titles() []string {
 	if c.guest != nil {
 		return []string{GuestAdapterTitle(c.spec.Adapters, c.vm.Name)}
 	}
-	return c.inv.devicesOf(c.spec.Adapters)
+	return c.inv.deviceTitles(c.spec.Adapters)
 }
 
 // pay restarts what the change or an earlier one owes. A restart that fails stays owed.
 func (c *routingChange) pay(ctx context.Context, owed []Debt) []Note {
-	targets := append([]restartTarget(nil), c.restart...)
+	targets := slices.Clone(c.restart)
 	for _, d := range owed {
 		known := false
 		for _, t := range targets {
@@ -293,14 +276,8 @@ func (c *routingChange) pay(ctx context.Context, owed []Debt) []Note {
 
 // due says which debts of a target are paid now; nil: none.
 func (c *routingChange) due(t restartTarget) func(Debt) bool {
-	own := ownedBy(routingOwner(c.vm))
-	switch {
-	case c.removal && t.device != nil:
-		return dueOnDelete(c.inv.ledger, t.device, c.spec.RestartPolicy, own)
-	case c.spec.RestartPolicy == RestartManual:
-		return nil
-	}
-	return own
+	p := payment{own: ownedBy(routingOwner(c.vm)), policy: c.spec.RestartPolicy, removal: c.removal && t.device != nil}
+	return p.due(c.inv.ledger, t.device)
 }
 
 // restartOf is what a debt owes, if it is of an adapter that this change has locked.
@@ -308,8 +285,8 @@ func (c *routingChange) restartOf(d Debt) (restartTarget, bool) {
 	if c.guest != nil {
 		return restartTarget{id: d.TargetID, title: d.Target}, true
 	}
-	for _, name := range append(append([]string(nil), c.spec.Adapters...), c.former...) {
-		if device, ok := c.inv.device(name, ""); ok && device.Location == d.TargetID {
+	for _, device := range c.inv.devicesNamed(append(slices.Clone(c.spec.Adapters), c.former...)) {
+		if device.owes(d) {
 			return restartTarget{d.TargetID, d.Target, device}, true
 		}
 	}
@@ -338,7 +315,7 @@ func (h *Host) DeleteRouting(ctx context.Context, spec RoutingSpec, forget bool)
 	if IsNotFound(err) && spec.Target.VMID != "" && c.inv != nil { // the VM is gone, and its guest with it
 		gone := &VM{ID: spec.Target.VMID}
 		h.claimed.remove(routingObject(gone))
-		return nil, h.forgetTarget(ctx, op, c.inv, routingObject(gone), routingOwner(gone))
+		return nil, h.forgetObject(ctx, op, c.inv, routingObject(gone), routingOwner(gone))
 	}
 	if err != nil {
 		return nil, err
@@ -381,7 +358,7 @@ func (c *routingChange) leaveGuest(ctx context.Context, forget, changed bool) (n
 		notes = append(notes, note)
 	}
 	c.host.claimed.remove(object)
-	return notes, c.host.forgetTarget(ctx, c.op, c.inv, object, owner)
+	return notes, c.host.forgetObject(ctx, c.op, c.inv, object, owner)
 }
 
 // keepFound lists what of the named adapters is still there to restart.

@@ -2,6 +2,18 @@ package hyperv
 
 import "github.com/hyperv-rdma/terraform-provider-hyperv/internal/powershell/wire"
 
+// unanswered says that a call never came to a guest, or that what came back is no answer.
+func unanswered(c wire.CommandError) bool {
+	return c.Session || idHead(c) == wire.ErrorGuestAnswer || idHead(c) == wire.ErrorReferenceEmpty
+}
+
+// unreachable is the error about a guest that did not answer a call.
+func (h *Host) unreachable(op, about string, c wire.CommandError) error {
+	e := &Error{Kind: Unreachable, Op: op, Host: h.Name, Object: about, Command: &c, Err: c.Cause}
+	e.Cause, e.Fix = sessionCause(c)
+	return e
+}
+
 // sessionCause explains why a guest could not be reached, by the id of the error: by PowerShell Direct (errors.md 6),
 // where a refused credential and a guest that is still booting share one id, so that the text names both; or by a
 // connection of its own.

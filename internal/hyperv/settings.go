@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -317,6 +318,11 @@ func keywordsOf(inv *Inventory, port string) []string {
 	}
 	sort.Strings(out)
 	return out
+}
+
+// containsFold ignores case, as Windows does with names and GUIDs.
+func containsFold(list []string, v string) bool {
+	return slices.ContainsFunc(list, func(x string) bool { return strings.EqualFold(x, v) })
 }
 
 func contains(list []string, v string) bool {

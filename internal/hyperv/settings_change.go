@@ -275,25 +275,12 @@ func (c *nicChange) run(ctx context.Context, owner string) (*NicSettings, error)
 func (c *nicChange) pay(ctx context.Context, inv *Inventory, owner string) []Note {
 	epoch := c.host.currentEpoch()
 	c.unlock() // others that change the device come first: one restart serves all
-	due := ownedBy(owner)
-	if c.removal {
-		due = dueOnDelete(inv.ledger, c.device, c.spec.RestartPolicy, due)
-	} else if c.spec.RestartPolicy == RestartManual {
-		due = nil
-	}
-	if due == nil || !inv.ledger.owes(c.device, due) {
-		return nil
-	}
-	if c.removal && c.spec.KeepOwedOnDelete && inv.owes(c.device, due) {
-		return []Note{staysOwed("settings", c.device)}
-	}
-	l, err := c.host.payOwed(ctx, c.device, inv, epoch, due)
-	inv.ledger = l
+	notes, err := c.host.payFor(ctx, c.device, inv, epoch, payment{own: ownedBy(owner), policy: c.spec.RestartPolicy, removal: c.removal, keep: c.spec.KeepOwedOnDelete, about: "settings"})
 	if err != nil {
 		c.unpaid = true
 		return []Note{{"The restart of the net adapters failed", err.Error() + "\n\nThe settings are written. The restart stays owed and is tried again by the next apply."}}
 	}
-	return nil
+	return notes
 }
 
 // addWrites adds the calls that write: one per keyword and value, on all ports at once, each port found by exact

@@ -99,20 +99,15 @@ func (t *target) lock(ctx context.Context, setting string) (func(), error) {
 // failure is why a guest could not be asked, by the errors of the call that was to ask it; nil if it answered.
 func (t *target) failure(op string, vm *VM, errors []wire.CommandError) error {
 	if vm != nil && vm.State != "Running" {
-		return &Error{Kind: Unreachable, Op: op, Host: t.host.Name, Object: vmAbout(vm.Name), Attribute: "vm_name", Value: vm.Name,
-			Cause: fmt.Sprintf("The VM is %s, so nothing inside it can be reached.", strings.ToLower(vm.State)),
-			Fix:   "Start the VM, then apply again."}
+		return notRunning(t.host, op, vm)
 	}
 	if len(errors) == 0 {
 		return nil
 	}
-	e := &Error{Kind: commandKind(errors[0]), Op: op, Host: t.host.Name, Object: t.ref.about(), Command: &errors[0]}
-	if errors[0].Session || idHead(errors[0]) == wire.ErrorGuestAnswer || idHead(errors[0]) == wire.ErrorReferenceEmpty {
-		e.Kind = Unreachable
-		e.Cause, e.Fix = sessionCause(errors[0])
-		e.Err = errors[0].Cause
+	if unanswered(errors[0]) {
+		return t.host.unreachable(op, t.ref.about(), errors[0])
 	}
-	return e
+	return &Error{Kind: commandKind(errors[0]), Op: op, Host: t.host.Name, Object: t.ref.about(), Command: &errors[0]}
 }
 
 // renamed refuses to go on with a VM that was renamed outside of Terraform.
@@ -120,32 +115,13 @@ func (t *target) renamed(op, configured string, vm *VM) error {
 	if vm == nil {
 		return nil
 	}
-	if strings.EqualFold(vm.Name, configured) {
-		return nil
-	}
-	return &Error{Kind: Conflict, Op: op, Host: t.host.Name, Object: t.ref.about(), Attribute: "vm_name", Value: configured,
-		Cause: fmt.Sprintf("The VM was renamed to %q outside of Terraform.", vm.Name),
-		Fix:   fmt.Sprintf("Set vm_name = %q, or rename the VM back to %q.", vm.Name, configured)}
-}
-
-// partVMOnly reads one VM without its adapters: by id if there is one, else by exact name.
-func partVMOnly(id, name string) part {
-	return func(b *batch) func(*Inventory) error {
-		c := wire.Call{Cmdlet: "Get-VM", Save: "vms", Where: []wire.Condition{{Property: "Name", Equals: []string{name}}}}
-		var opts []option
-		if id != "" {
-			c = wire.Call{Cmdlet: "Get-VM", Save: "vms", Parameters: map[string]any{"Id": wire.GUID(id)}}
-			opts = append(opts, tolerating(notFoundByName))
-		}
-		vms := find[VM](b, c, opts...)
-		return func(inv *Inventory) error { inv.VMs = vms.Items; return nil }
-	}
+	return t.host.renamedVM(op, t.ref.about(), configured, vm)
 }
 
 // partPorts reads the host's net adapters and which PCI devices they belong to.
 func partPorts(b *batch) func(*Inventory) error {
 	nics := find[NetAdapter](b, wire.Call{Cmdlet: "Get-NetAdapter"})
-	hw := find[HardwareInfo](b, wire.Call{Cmdlet: "Get-NetAdapterHardwareInfo"}, tolerating(func(c wire.CommandError) bool { return commandKind(c) == NotFound }))
+	hw := find[HardwareInfo](b, wire.Call{Cmdlet: "Get-NetAdapterHardwareInfo"}, absent())
 	return func(inv *Inventory) error { inv.NetAdapters, inv.Hardware = nics.Items, hw.Items; return nil }
 }
 
@@ -161,24 +137,6 @@ func (t *target) forgetOrFail(why error, forget bool, what string) (Note, error)
 		e.Fix += ` Or set on_unreachable = "forget" to leave the guest as it is.`
 	}
 	return Note{}, why
-}
-
-// forgetTarget takes everything about an object, and what its owner owes, out of the ledger.
-func (h *Host) forgetTarget(ctx context.Context, op string, inv *Inventory, object, owner string) error {
-	w := inv.ledger.writes()
-	w.dropObject(object)
-	for _, d := range inv.ledger.debts() {
-		if d.Owner == owner {
-			w.settle(d)
-		}
-	}
-	if len(w.remove) == 0 {
-		return nil
-	}
-	b := h.batch(op, object)
-	w.addRemoves(b)
-	defer w.guard(h)()
-	return b.run(ctx)
 }
 
 // FindVM finds a VM for an import, by name or by id.

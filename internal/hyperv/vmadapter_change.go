@@ -324,10 +324,15 @@ func (h *Host) UpdateVMNetworkAdapter(ctx context.Context, ref AdapterRef, spec,
 
 // checkVMName refuses to go on with a VM that was renamed outside of Terraform.
 func (h *Host) checkVMName(op, configured string, a *VMAdapter) error {
-	if strings.EqualFold(a.VM.Name, configured) {
+	return h.renamedVM(op, adapterAbout(a.ByID()), configured, &a.VM)
+}
+
+// renamedVM is the error about a VM whose name is not the configured one; nil where it is.
+func (h *Host) renamedVM(op, about, configured string, vm *VM) error {
+	if strings.EqualFold(vm.Name, configured) {
 		return nil
 	}
-	return &Error{Kind: Conflict, Op: op, Host: h.Name, Object: adapterAbout(a.ByID()), Attribute: "vm_name", Value: configured,
-		Cause: fmt.Sprintf("The VM was renamed to %q outside of Terraform.", a.VM.Name),
-		Fix:   fmt.Sprintf("Set vm_name = %q, or rename the VM back to %q.", a.VM.Name, configured)}
+	return &Error{Kind: Conflict, Op: op, Host: h.Name, Object: about, Attribute: "vm_name", Value: configured,
+		Cause: fmt.Sprintf("The VM was renamed to %q outside of Terraform.", vm.Name),
+		Fix:   fmt.Sprintf("Set vm_name = %q, or rename the VM back to %q.", vm.Name, configured)}
 }

@@ -358,10 +358,15 @@ func (h *Host) RestoreAdapterRdma(ctx context.Context, ref AdapterRef, managed A
 	return c.notes, nil
 }
 
-// forgetObject takes everything about an object out of the ledger.
-func (h *Host) forgetObject(ctx context.Context, op string, inv *Inventory, object string) error {
+// forgetObject takes everything about an object, and what its owners owe, out of the ledger.
+func (h *Host) forgetObject(ctx context.Context, op string, inv *Inventory, object string, owners ...string) error {
 	w := inv.ledger.writes()
 	w.dropObject(object)
+	for _, d := range inv.ledger.debts() {
+		if contains(owners, d.Owner) {
+			w.settle(d)
+		}
+	}
 	if len(w.remove) == 0 {
 		return nil
 	}
