@@ -223,11 +223,7 @@ func (r *dcbResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	m.fill(ctx, h.Name, d, &resp.Diagnostics)
 	m.restartModel = m.applied(ctx, d.Debts, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
-	if len(d.Notes) > 0 && len(d.Debts) > 0 && m.auto() { // a failed restart in an update is an error; the settings are stored
-		resp.Diagnostics.AddError(d.Notes[0].Summary, d.Notes[0].Detail)
-		return
-	}
-	addNotes(&resp.Diagnostics, d.Notes)
+	m.addUpdateNotes(&resp.Diagnostics, d.Notes, d.Debts)
 }
 
 func (r *dcbResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {

@@ -184,11 +184,7 @@ func (r *networkDirectRoutingResource) Update(ctx context.Context, req resource.
 	}
 	m.store(ctx, h.Name, s, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
-	if len(s.Notes) > 0 && len(s.Debts) > 0 { // a failed restart in an update is an error; the setting is stored
-		resp.Diagnostics.AddError(s.Notes[0].Summary, s.Notes[0].Detail)
-		return
-	}
-	addNotes(&resp.Diagnostics, s.Notes)
+	m.addUpdateNotes(&resp.Diagnostics, s.Notes, s.Debts)
 }
 
 func (r *networkDirectRoutingResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {

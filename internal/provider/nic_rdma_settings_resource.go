@@ -243,11 +243,7 @@ func (r *nicRdmaSettingsResource) Update(ctx context.Context, req resource.Updat
 	m.restartModel = m.applied(ctx, s.Debts, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	keepAsked(ctx, resp.Private, m.spec(ctx, &resp.Diagnostics), &resp.Diagnostics)
-	if len(s.Notes) > 0 && len(s.Debts) > 0 { // a failed restart in an update is an error; the settings are stored
-		resp.Diagnostics.AddError(s.Notes[0].Summary, s.Notes[0].Detail)
-		return
-	}
-	addNotes(&resp.Diagnostics, s.Notes)
+	m.addUpdateNotes(&resp.Diagnostics, s.Notes, s.Debts)
 }
 
 func (r *nicRdmaSettingsResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {

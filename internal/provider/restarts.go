@@ -277,6 +277,16 @@ func restartLines(restarts []hyperv.Restart) string {
 	return strings.Join(lines, "\n")
 }
 
+// addUpdateNotes adds what an update has to say. A restart that it should have made and that failed is an error; the change
+// is stored.
+func (m restartModel) addUpdateNotes(diags *diag.Diagnostics, notes []hyperv.Note, debts []hyperv.Debt) {
+	if len(notes) > 0 && len(debts) > 0 && m.auto() {
+		diags.AddError(notes[0].Summary, notes[0].Detail)
+		return
+	}
+	addNotes(diags, notes)
+}
+
 // causes says whether restarts are certain.
 func causes(restarts []hyperv.Restart) string {
 	for _, r := range restarts {
