@@ -68,6 +68,7 @@ func (b *builder) host(i int, s *ScenarioHost) (*Host, error) {
 		return nil, fmt.Errorf("dcb: %w", err)
 	}
 	b.registry(h, s.Registry)
+	h.Disk.add(s.Files)
 	for n := range s.Switches {
 		if err := b.addSwitch(h, &s.Switches[n]); err != nil {
 			return nil, fmt.Errorf("switch %q: %w", s.Switches[n].Name, err)
@@ -332,6 +333,7 @@ func (b *builder) guest(host *ScenarioHost, s *ScenarioVM) *Guest {
 	if settings.VFDriverVersion != "" {
 		g.VFDriver.Driver.Version = settings.VFDriverVersion
 	}
+	g.Disk.add(settings.Files)
 	g.Registry = []*Key{}
 	if !g.Linux {
 		g.Registry = windowsKeys(g.OS, s.Name)

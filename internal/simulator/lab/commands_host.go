@@ -20,6 +20,8 @@ func registerHostCommands(r registry) {
 	registerAcl(r)
 	registerRestartComputer(r)
 	registerScheduledTask(r)
+	registerFiles(r)
+	registerWindowsDriver(r)
 	registerCimMethod(r)
 	registerDcb(r)
 }

@@ -13,6 +13,12 @@ func registerAcl(r registry) {
 }
 
 func getAcl(c *call) {
+	if c.onDisk() {
+		for _, f := range c.files() {
+			c.emit(c.fileAcl(f))
+		}
+		return
+	}
 	for _, o := range c.objects("InputObject") {
 		if path, ok := strings.CutPrefix(o.Ref, "key:"); ok {
 			c.emit(c.acl(path))
@@ -131,6 +137,12 @@ func setAcl(c *call) {
 		c.fail(c.argumentError("AclObject", "The security descriptor has no access control list."))
 		return
 	}
+	if c.onDisk() {
+		for _, f := range c.files() {
+			f.SDDL = writtenSDDL(c.fileSDDL(f), sddl)
+		}
+		return
+	}
 	paths := c.paths()
 	for _, o := range c.objects("InputObject") {
 		if path, ok := strings.CutPrefix(o.Ref, "key:"); ok {
@@ -139,21 +151,26 @@ func setAcl(c *call) {
 	}
 	for _, path := range paths {
 		key := makeKey(c.keys(), path)
-		old := c.sddl(path)
-		owner, group := sddlPart(sddl, "O:"), sddlPart(sddl, "G:")
-		if owner == "" {
-			owner = sddlPart(old, "O:")
-		}
-		if group == "" {
-			group = sddlPart(old, "G:")
-		}
-		list := sddl[strings.Index(sddl, "D:")+len("D:"):]
-		if flags := sddlPart(sddl, "D:"); strings.Contains(flags, "P") && !strings.Contains(flags, "AI") {
-			list = strings.Replace(list, flags, flags+"AI", 1)
-		}
-		key.Owner, key.SDDL = owner, "O:"+owner+"G:"+group+"D:"+list
+		key.SDDL = writtenSDDL(c.sddl(path), sddl)
+		key.Owner = sddlPart(key.SDDL, "O:")
 		if c.boolean("PassThru") {
 			c.emit(c.acl(path))
 		}
 	}
+}
+
+// writtenSDDL is what a descriptor reads as once it is written over an old one.
+func writtenSDDL(old, sddl string) string {
+	owner, group := sddlPart(sddl, "O:"), sddlPart(sddl, "G:")
+	if owner == "" {
+		owner = sddlPart(old, "O:")
+	}
+	if group == "" {
+		group = sddlPart(old, "G:")
+	}
+	list := sddl[strings.Index(sddl, "D:")+len("D:"):]
+	if flags := sddlPart(sddl, "D:"); strings.Contains(flags, "P") && !strings.Contains(flags, "AI") {
+		list = strings.Replace(list, flags, flags+"AI", 1)
+	}
+	return "O:" + owner + "G:" + group + "D:" + list
 }

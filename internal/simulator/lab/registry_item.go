@@ -16,6 +16,10 @@ func registerItems(r registry) {
 
 // newItem creates a key. -Force makes missing parents, and empties a key that exists.
 func newItem(c *call) {
+	if c.onDisk() {
+		c.newFolder()
+		return
+	}
 	paths := c.strs("Path")
 	if len(paths) == 0 {
 		c.fail(c.argumentError("Path", "The path is empty."))
@@ -60,6 +64,10 @@ func (c *call) makeItem(path, typed string) {
 }
 
 func getItem(c *call) {
+	if c.onDisk() {
+		c.getFile()
+		return
+	}
 	for _, path := range c.paths() {
 		c.emit(c.keyObject(path))
 	}
@@ -68,6 +76,10 @@ func getItem(c *call) {
 // removeItem deletes keys. One that has keys below it needs -Recurse; without it PowerShell asks, which a
 // non-interactive one cannot.
 func removeItem(c *call) {
+	if c.onDisk() {
+		c.removeFile()
+		return
+	}
 	for _, path := range c.paths() {
 		if len(childKeys(*c.keys(), path)) > 0 && !c.boolean("Recurse") {
 			c.fail(&cmdlet.Error{
@@ -82,6 +94,10 @@ func removeItem(c *call) {
 }
 
 func getChildItem(c *call) {
+	if c.onDisk() {
+		c.childFiles()
+		return
+	}
 	paths := c.paths()
 	if len(c.strs("Path")) == 0 && len(c.strs("LiteralPath")) == 0 {
 		c.fail(c.driveNotFound("C"))
@@ -117,6 +133,10 @@ func (c *call) selected(name string) bool {
 }
 
 func testPath(c *call) {
+	if c.onDisk() {
+		c.testFile()
+		return
+	}
 	answer := func(exists bool) {
 		c.emit(scalar("System.Boolean", exists && !strings.EqualFold(c.enum("PathType"), "Leaf")))
 	}

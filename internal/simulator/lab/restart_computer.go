@@ -25,6 +25,9 @@ func restartComputer(c *call) {
 	h.OS.LastBoot = c.clock()
 	h.Dcb.restarted()
 	for _, d := range h.Devices {
+		if d.NewDriver != nil { // it waited for this start (exit code 3010)
+			d.Driver, d.NewDriver = *d.NewDriver, nil
+		}
 		c.loadGuestRdma(h, d)
 		for _, port := range d.Ports {
 			port.load(d)

@@ -42,6 +42,7 @@ type Timing struct {
 	VMShutdownLimit Milliseconds `json:"vm_shutdown_limit,omitempty" yaml:"vm_shutdown_limit" jsonschema:"minimum=0,default=2000,description=Until Stop-VM gives up on a guest that does not shut down; nobody has written down how long Windows waits."`
 	LinkUp          Milliseconds `json:"link_up,omitempty" yaml:"link_up" jsonschema:"minimum=0,default=10,description=From a started net adapter to its link."`
 	SwitchPath      Milliseconds `json:"switch_path,omitempty" yaml:"switch_path" jsonschema:"minimum=0,default=0,description=How long a host is out of reach when a switch takes or leaves the adapter of its own address."`
+	DriverInstall   Milliseconds `json:"driver_install,omitempty" yaml:"driver_install" jsonschema:"minimum=0,default=20,description=From the start of pnputil to its exit code."`
 	HostBoot        Milliseconds `json:"host_boot,omitempty" yaml:"host_boot" jsonschema:"minimum=0,default=50,description=From the restart of a host until it answers again."`
 }
 
@@ -60,6 +61,7 @@ type ScenarioHost struct {
 	Registry  []ScenarioKey      `json:"registry,omitempty" yaml:"registry"`
 	Dcb       *ScenarioDcb       `json:"dcb,omitempty" yaml:"dcb" jsonschema:"description=Data center bridging; default: the feature is not installed."`
 	Firewall  *ScenarioFirewall  `json:"firewall,omitempty" yaml:"firewall" jsonschema:"description=Windows Firewall; left out\\, as on a fresh Windows."`
+	Files     []ScenarioFile     `json:"files,omitempty" yaml:"files" jsonschema:"description=Files beside those of Windows itself\\; their folders come with them."`
 	Routing   string             `json:"network_direct_across_ip_subnets,omitempty" yaml:"network_direct_across_ip_subnets" jsonschema:"enum=Blocked,enum=Allowed,default=Blocked,description=Allowed where the driver's installer was asked for RDMA across subnets."`
 }
 
@@ -166,7 +168,17 @@ type ScenarioGuest struct {
 	Listener        *ScenarioListener `json:"listener,omitempty" yaml:"listener" jsonschema:"description=WinRM in the guest itself; default: none."`
 	Firewall        *ScenarioFirewall `json:"firewall,omitempty" yaml:"firewall"`
 	Routing         string            `json:"network_direct_across_ip_subnets,omitempty" yaml:"network_direct_across_ip_subnets" jsonschema:"enum=Blocked,enum=Allowed,default=Blocked"`
+	Files           []ScenarioFile    `json:"files,omitempty" yaml:"files"`
 	RecoveryNeeded  int               `json:"recovery_needed,omitempty" yaml:"recovery_needed" jsonschema:"minimum=0,maximum=3,description=Steps of the recovery ladder until SMB says RDMA capable."`
+}
+
+// ScenarioFile is a file. What it holds is a text, by which its hash is told.
+type ScenarioFile struct {
+	Path      string        `json:"path" yaml:"path" jsonschema:"required,pattern=^[A-Za-z]:[\\\\].+$"`
+	Content   string        `json:"content,omitempty" yaml:"content"`
+	Signature string        `json:"signature,omitempty" yaml:"signature" jsonschema:"enum=Valid,enum=NotSigned,enum=HashMismatch,enum=NotTrusted,enum=UnknownError,default=NotSigned,description=What Get-AuthenticodeSignature says."`
+	Signer    string        `json:"signer,omitempty" yaml:"signer" jsonschema:"description=Subject of the signer's certificate."`
+	Driver    *DriverOfFile `json:"driver,omitempty" yaml:"driver" jsonschema:"description=The driver package that this INF describes."`
 }
 
 // ScenarioLbfoTeam is a classic team (facts.md 21).
@@ -197,7 +209,7 @@ func defaultScenario() *Scenario {
 			Host:  ScenarioLogin{Username: "Administrator", Password: "Lab-Host-1!"},
 			Guest: ScenarioLogin{Username: "Administrator", Password: "Lab-Guest-1!"},
 		},
-		Timing: Timing{VFAllocation: 20, VFDataPath: 20, SMBRefresh: 20, GuestBoot: 50, VMShutdown: 20, VMShutdownLimit: 2000, LinkUp: 10, HostBoot: 50},
+		Timing: Timing{VFAllocation: 20, VFDataPath: 20, SMBRefresh: 20, GuestBoot: 50, VMShutdown: 20, VMShutdownLimit: 2000, LinkUp: 10, HostBoot: 50, DriverInstall: 20},
 		Unknowns: Unknowns{
 			RdmaWeightOnRunningVM: "apply", RdmaWeightZeroUnderIov: "reject", IovWithBandwidthMode: "ignore", GuestRdmaRegistryNeeds: "net_adapter",
 			InboxVFDriverRdma: "yes", DownLevelGuestRdma: "yes", IovBlockers: []string{"port_acl", "extended_acl", "port_mirroring"},

@@ -16,8 +16,21 @@ type ScheduledTask struct {
 	Actions   []TaskAction  `json:"actions"`
 	Triggers  []TaskTrigger `json:"triggers"`
 	Principal string        `json:"principal"`
-	timers    []*time.Timer
+	// LastTaskResult is the exit code of the last program that ended, or one of the codes of the Task Scheduler below.
+	LastTaskResult uint32 `json:"last_task_result,omitempty"`
+	Running        bool   `json:"running,omitempty"`
+	lastRun        time.Time
+	vm             *VM // of whose guest it is; nil: of the host
+	timers         []*time.Timer
 }
+
+// Codes that stand in LastTaskResult where no program has ended (Task Scheduler error and success constants,
+// learn.microsoft.com/windows/win32/taskschd).
+const (
+	taskRunning    = 0x41301
+	taskNotRun     = 0x41303
+	taskTerminated = 0x41306
+)
 
 // TaskAction starts a program.
 type TaskAction struct {
@@ -37,22 +50,27 @@ const (
 )
 
 func registerScheduledTask(r registry) {
-	r.onHost("New-ScheduledTaskAction", newScheduledTaskAction)
-	r.onHost("New-ScheduledTaskTrigger", newScheduledTaskTrigger)
-	r.onHost("New-ScheduledTaskPrincipal", newScheduledTaskPrincipal)
-	r.onHost("New-ScheduledTaskSettingsSet", newScheduledTaskSettingsSet)
-	r.onHost("Register-ScheduledTask", registerTask)
-	r.onHost("Get-ScheduledTask", func(c *call) {
+	r.both("New-ScheduledTaskAction", newScheduledTaskAction)
+	r.both("New-ScheduledTaskTrigger", newScheduledTaskTrigger)
+	r.both("New-ScheduledTaskPrincipal", newScheduledTaskPrincipal)
+	r.both("New-ScheduledTaskSettingsSet", newScheduledTaskSettingsSet)
+	r.both("Register-ScheduledTask", registerTask)
+	r.both("Get-ScheduledTask", func(c *call) {
 		for _, t := range c.findTasks() {
 			c.emit(c.taskObject(t))
 		}
 	})
-	r.onHost("Start-ScheduledTask", func(c *call) {
+	r.both("Start-ScheduledTask", func(c *call) {
 		for _, t := range c.findTasks() {
 			c.runTask(c.host, t, "Start-ScheduledTask")
 		}
 	})
-	r.onHost("Unregister-ScheduledTask", func(c *call) {
+	r.both("Get-ScheduledTaskInfo", func(c *call) {
+		for _, t := range c.findTasks() {
+			c.emit(c.taskInfo(t))
+		}
+	})
+	r.both("Unregister-ScheduledTask", func(c *call) {
 		for _, t := range c.findTasks() {
 			c.host.removeTask(t)
 			c.event("task_unregistered", t.Name, "Unregister-ScheduledTask")
@@ -113,7 +131,7 @@ func newScheduledTaskSettingsSet(c *call) {
 }
 
 func registerTask(c *call) {
-	t := &ScheduledTask{Name: c.str("TaskName"), Path: taskPath(c.str("TaskPath")), Actions: taskParts[TaskAction](c, "Action"), Triggers: taskParts[TaskTrigger](c, "Trigger"), Principal: c.inv.Session}
+	t := &ScheduledTask{Name: c.str("TaskName"), Path: taskPath(c.str("TaskPath")), Actions: taskParts[TaskAction](c, "Action"), Triggers: taskParts[TaskTrigger](c, "Trigger"), Principal: c.inv.Session, LastTaskResult: taskNotRun, vm: c.vm}
 	if p := taskParts[string](c, "Principal"); len(p) > 0 {
 		t.Principal = p[0]
 	} else if user := c.str("User"); user != "" {
@@ -125,7 +143,8 @@ func registerTask(c *call) {
 		c.fail(cimHResult("0x80070057", "Register-ScheduledTask", "InvalidArgument", "The parameter is incorrect."))
 		return
 	}
-	for _, old := range c.host.Tasks {
+	tasks := c.host.tasksOf(c.vm)
+	for _, old := range *tasks {
 		if !strings.EqualFold(old.Name, t.Name) || !strings.EqualFold(old.Path, t.Path) {
 			continue
 		}
@@ -136,7 +155,7 @@ func registerTask(c *call) {
 		c.host.removeTask(old)
 		break
 	}
-	c.host.Tasks = append(c.host.Tasks, t)
+	*tasks = append(*tasks, t)
 	c.event("task_registered", t.Name, "Register-ScheduledTask")
 	c.arm(c.host, t)
 	c.emit(c.taskObject(t))
@@ -166,8 +185,16 @@ func (l *Lab) arm(h *Host, t *ScheduledTask) {
 	}
 }
 
+// tasksOf are the tasks of the host itself, or of a guest.
+func (h *Host) tasksOf(vm *VM) *[]*ScheduledTask {
+	if vm != nil && vm.Guest != nil {
+		return &vm.Guest.Tasks
+	}
+	return &h.Tasks
+}
+
 func (h *Host) hasTask(t *ScheduledTask) bool {
-	for _, x := range h.Tasks {
+	for _, x := range *h.tasksOf(t.vm) {
 		if x == t {
 			return true
 		}
@@ -180,18 +207,23 @@ func (h *Host) removeTask(t *ScheduledTask) {
 		timer.Stop()
 	}
 	var kept []*ScheduledTask
-	for _, x := range h.Tasks {
+	tasks := h.tasksOf(t.vm)
+	for _, x := range *tasks {
 		if x != t {
 			kept = append(kept, x)
 		}
 	}
-	h.Tasks = kept
+	*tasks = kept
 }
 
 // stopTasks ends the clocks of a lab that is put back.
 func (s *State) stopTasks() {
 	for _, h := range s.Hosts {
-		for _, t := range h.Tasks {
+		all := append([]*ScheduledTask{}, h.Tasks...)
+		for _, vm := range h.VMs {
+			all = append(all, *h.tasksOf(vm)...)
+		}
+		for _, t := range all {
 			for _, timer := range t.timers {
 				timer.Stop()
 			}
@@ -202,8 +234,15 @@ func (s *State) stopTasks() {
 // runTask starts the task's programs. They run on their own: nobody waits for them.
 func (l *Lab) runTask(h *Host, t *ScheduledTask, reason string) {
 	l.event(h.Name, "task_started", t.Name, reason)
+	t.lastRun = l.clock()
 	for _, a := range t.Actions {
-		l.start(h, a.Execute+" "+a.Arguments)
+		if l.runProgram(h, t, a) {
+			continue
+		}
+		t.LastTaskResult = 0
+		if t.vm == nil {
+			l.start(h, a.Execute+" "+a.Arguments)
+		}
 	}
 }
 
@@ -224,7 +263,7 @@ func (c *call) findTasks() []*ScheduledTask {
 	var out []*ScheduledTask
 	if c.has("InputObject") {
 		for _, o := range c.objects("InputObject") {
-			for _, t := range c.host.Tasks {
+			for _, t := range *c.host.tasksOf(c.vm) {
 				if o.Ref == t.ref() {
 					out = append(out, t)
 				}
@@ -233,7 +272,7 @@ func (c *call) findTasks() []*ScheduledTask {
 		return out
 	}
 	names, paths := c.strs("TaskName"), c.strs("TaskPath")
-	for _, t := range c.host.Tasks {
+	for _, t := range *c.host.tasksOf(c.vm) {
 		if (len(names) == 0 || matchesAny(names, t.Name)) && (len(paths) == 0 || matchesAny(paths, t.Path)) {
 			out = append(out, t)
 		}
@@ -253,7 +292,22 @@ func (c *call) findTasks() []*ScheduledTask {
 func (t *ScheduledTask) ref() string { return "scheduledtask:" + t.Path + t.Name }
 
 func (c *call) taskObject(t *ScheduledTask) *cmdlet.Object {
+	state := cmdlet.Enum{Type: "Microsoft.PowerShell.Cmdletization.GeneratedTypes.ScheduledTasks.StateEnum", Name: "Ready", Number: 3}
+	if t.Running {
+		state.Name, state.Number = "Running", 4
+	}
 	return cim(taskNamespace, classTask, t.ref(), fmt.Sprintf(`MSFT_ScheduledTask (TaskName = %q, TaskPath = %q)`, t.Name, t.Path),
-		prop("TaskName", t.Name), prop("TaskPath", t.Path), prop("State", cmdlet.Enum{Type: "Microsoft.PowerShell.Cmdletization.GeneratedTypes.ScheduledTasks.StateEnum", Name: "Ready", Number: 3}),
+		prop("TaskName", t.Name), prop("TaskPath", t.Path), prop("State", state),
 		prop("Author", ""), prop("Description", ""), prop("URI", t.Path+t.Name))
+}
+
+// taskInfo is what the Task Scheduler says of a task's runs (learn.microsoft.com, Get-ScheduledTaskInfo; MS-TSCH 3.2.5.4.17).
+func (c *call) taskInfo(t *ScheduledTask) *cmdlet.Object {
+	var last any
+	if !t.lastRun.IsZero() {
+		last = t.lastRun.Truncate(time.Second)
+	}
+	return cim(taskNamespace, "MSFT_TaskDynamicInfo", "taskinfo:"+t.Path+t.Name, "MSFT_TaskDynamicInfo",
+		prop("TaskName", t.Name), prop("TaskPath", t.Path), prop("LastRunTime", last), prop("LastTaskResult", u32(int(t.LastTaskResult))),
+		prop("NextRunTime", nil), prop("NumberOfMissedRuns", u32(0)))
 }

@@ -29,6 +29,7 @@ type Host struct {
 	// NetworkDirectAcrossIPSubnets is Allowed or Blocked (facts.md 68, 89).
 	NetworkDirectAcrossIPSubnets string `json:"network_direct_across_ip_subnets"`
 	Dcb                          Dcb    `json:"dcb"`
+	Disk                         Disk   `json:"disk,omitzero"`
 
 	pathModelled bool      // an adapter of the scenario holds Address
 	pathBack     time.Time // the path that a switch took away comes back then
@@ -87,6 +88,10 @@ type Device struct {
 	GuestRdmaRunning bool `json:"guest_rdma_running"`
 	// BusDisabled: the bus device that carries the ports was disabled; they are then not there at all.
 	BusDisabled bool `json:"bus_disabled,omitempty"`
+	// NewDriver was installed and runs from the host's next start (exit code 3010).
+	NewDriver *Driver `json:"new_driver,omitempty"`
+
+	ownDriver *Driver // the one that is no package of the store; nil while it runs
 }
 
 // Driver is what Get-NetAdapter prints of a driver.
@@ -304,6 +309,11 @@ type Guest struct {
 	// RdmaCycle is where the guest is in turning RDMA off and on: 0 not on yet, 1 on, 2 off after on.
 	RdmaCycle                    int    `json:"-"`
 	NetworkDirectAcrossIPSubnets string `json:"network_direct_across_ip_subnets"`
+
+	Tasks []*ScheduledTask `json:"scheduled_tasks,omitempty"`
+	Disk  Disk             `json:"disk,omitzero"`
+
+	ownDriver *GuestDriver // the one that is no package of the store; nil while it runs
 }
 
 // GuestDriver is the VF driver installed in the guest. Kind: none, inbox, inbox_bad, vendor.

@@ -39,7 +39,7 @@ const managementModule = "Microsoft.PowerShell.Management"
 // windowsOnly are cmdlets of PowerShell's other modules that need Windows.
 func windowsOnly(name string) bool {
 	return slices.Contains([]string{
-		"Get-Acl", "Set-Acl", "Get-AuthenticodeSignature", "Get-WinEvent", "Get-Counter", "Test-WSMan", "Get-LocalGroupMember",
+		"Get-Acl", "Set-Acl", "Get-AuthenticodeSignature", "Get-FileHash", "Get-WinEvent", "Get-Counter", "Test-WSMan", "Get-LocalGroupMember",
 		"New-PSSession", "Get-PSSession", "Remove-PSSession", "Invoke-Command",
 	}, name)
 }

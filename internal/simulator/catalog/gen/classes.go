@@ -13,7 +13,6 @@ var odd = map[string]string{
 	"Remove-VMSwitch":          "Microsoft.HyperV.PowerShell.Commands.RemoveVMSwitchCommand", // errors.md section 3
 	"Install-WindowsFeature":   "Microsoft.Windows.ServerManager.Commands.AddWindowsFeatureCommand",
 	"Uninstall-WindowsFeature": "Microsoft.Windows.ServerManager.Commands.RemoveWindowsFeatureCommand",
-	"Get-FileHash":             "", // a function
 }
 
 // namespaces are the modules of compiled cmdlets, and what their class names end with.
