@@ -81,16 +81,13 @@ func (j *job) startBatch(b *batch, records *ledgerWrites, now time.Time, undo fu
 	for _, part := range [][2]string{{wire.JobScript, powershell.JobScript()}, {wire.JobUndo, undoing}, {wire.JobPayload, payload}} {
 		start.change(wire.Call{Cmdlet: "Set-ItemProperty", Parameters: map[string]any{"LiteralPath": ledgerPath, "Name": wire.JobValue(j.ID, part[0]), "Value": part[1], "Type": "String"}})
 	}
-	object := func(cmdlet, save string, parameters map[string]any) {
-		start.change(wire.Call{Cmdlet: cmdlet, Save: save, Parameters: parameters, Select: []wire.Field{{Name: "Enabled"}}})
+	object := func(save string, parameters map[string]any) wire.Ref {
+		start.change(wire.Call{Cmdlet: "New-ScheduledTaskTrigger", Save: save, Parameters: parameters, Select: []wire.Field{{Name: "Enabled"}}})
+		return wire.First(save)
 	}
-	object("New-ScheduledTaskAction", "action", map[string]any{"Execute": powershell.JobProgram, "Argument": j.Arguments(wire.JobUndo)})
-	object("New-ScheduledTaskTrigger", "at", map[string]any{"Once": true, "At": now.Add(b.host.opts.RollbackAfter).UTC().Format(time.RFC3339Nano)})
-	object("New-ScheduledTaskTrigger", "boot", map[string]any{"AtStartup": true})
-	object("New-ScheduledTaskPrincipal", "principal", map[string]any{"UserId": "SYSTEM", "LogonType": "ServiceAccount", "RunLevel": "Highest"})
-	object("New-ScheduledTaskSettingsSet", "settings", map[string]any{"StartWhenAvailable": true, "AllowStartIfOnBatteries": true, "DontStopIfGoingOnBatteries": true})
-	object("Register-ScheduledTask", "task", map[string]any{"TaskName": j.task(), "Action": wire.First("action"), "Trigger": []any{wire.First("at"), wire.First("boot")},
-		"Principal": wire.First("principal"), "Settings": wire.First("settings")})
+	at := object("at", map[string]any{"Once": true, "At": now.Add(b.host.opts.RollbackAfter).UTC().Format(time.RFC3339Nano)})
+	boot := object("boot", map[string]any{"AtStartup": true})
+	start.registerTask(&target{}, j.task(), powershell.JobProgram, j.Arguments(wire.JobUndo), at, boot)
 	started := changeAndRead[startedProcess](start, wire.Call{Cmdlet: "Invoke-CimMethod", Parameters: map[string]any{"ClassName": "Win32_Process", "MethodName": "Create", "Confirm": false,
 		"Arguments": map[string]any{"CommandLine": powershell.JobProgram + " " + j.Arguments(wire.JobPayload)}}})
 	start.check(func() error {

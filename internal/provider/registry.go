@@ -10,6 +10,7 @@ import (
 func resources() []func() resource.Resource {
 	return []func() resource.Resource{
 		newNicRdmaSettingsResource,
+		newDriverPackageResource,
 		newDcbResource,
 		newIovSwitchResource,
 		newNetAdapterRestartResource,

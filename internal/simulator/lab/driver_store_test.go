@@ -126,13 +126,14 @@ func TestPnputilInGuest(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			b := newBench(t, "intel-e810", withFiles(driverFiles(`C:\New`, vf, "Valid"), driverFiles(`C:\Host`, newE810("1.16.0.0", "2024-05-01"), "Valid")))
 			vm := b.state.Hosts[0].VMs[0]
+			vf := vm.hasVF()
 			vm.Guest.VFDriver = GuestDriver{Kind: kind, Driver: Driver{Version: "1.0.0.0", Date: "2019-01-01", Provider: "X"}}
 			was := vm.Guest.VFDriver
 			guest := "guest:" + vm.ID
 			if code := b.program(guest, "pnputil.exe", `/add-driver C:\Host\x.inf /install`); code != exitNoDevice || vm.Guest.VFDriver != was {
 				t.Errorf("the host's package: exit code %d, driver %+v", code, vm.Guest.VFDriver)
 			}
-			if code := b.program(guest, "pnputil.exe", `/add-driver C:\New\x.inf /install`); code != exitDone || vm.Guest.VFDriver.Kind != driverVendor || vm.Guest.VFDriver.Driver.Version != "1.16.0.0" {
+			if code := b.program(guest, "pnputil.exe", `/add-driver C:\New\x.inf /install`); (code == exitDone) != vf || vm.Guest.VFDriver.Kind != driverVendor || vm.Guest.VFDriver.Driver.Version != "1.16.0.0" {
 				t.Errorf("installed: exit code %d, driver %+v", code, vm.Guest.VFDriver)
 			}
 			if len(b.state.Hosts[0].Disk.Drivers) != 0 {

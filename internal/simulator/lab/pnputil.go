@@ -131,10 +131,10 @@ func (l *Lab) inUse(h *Host, vm *VM, p *DriverPackage) bool {
 func (l *Lab) useBest(h *Host, vm *VM, changed *DriverOfFile, nothing uint32) uint32 {
 	d, code := h.diskOf(vm), nothing
 	if vm != nil {
-		if changed.VF && l.useInGuest(h, vm, d, changed.Profile) {
+		if changed.VF && l.useInGuest(h, vm, d, changed.Profile) && vm.hasVF() {
 			return exitDone
 		}
-		return nothing
+		return nothing // a virtual function that comes later gets the best driver then
 	}
 	for _, device := range h.Devices {
 		if changed.VF || device.Profile != changed.Profile {
@@ -171,6 +171,15 @@ func (l *Lab) useBest(h *Host, vm *VM, changed *DriverOfFile, nothing uint32) ui
 		}
 	}
 	return code
+}
+
+func (vm *VM) hasVF() bool {
+	for _, a := range vm.Adapters {
+		if a.Allocated != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // useInGuest is useBest for the virtual functions of a guest.
