@@ -77,7 +77,7 @@ func (c *packageChange) begin(ctx context.Context) error {
 		return err
 	}
 	p := c.program()
-	code, found, err := p.await(ctx)
+	code, found, err := p.await(ctx, false)
 	if err != nil || !found {
 		return err
 	}

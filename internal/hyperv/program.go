@@ -60,9 +60,10 @@ func (p *program) start(ctx context.Context, path string, arguments ...string) e
 	return b.run(ctx)
 }
 
-// await looks until the program has ended, and removes its task. found is false where there is no such task. What it does may
+// await looks until the program has ended; one that was registered and never started counts as not there, unless started says
+// that its start is known. The task of one that ended is removed. found is false where there is no such task. What it does may
 // cut the connection: until the time is over, a target that does not answer is asked again.
-func (p *program) await(ctx context.Context) (code uint32, found bool, err error) {
+func (p *program) await(ctx context.Context, started bool) (code uint32, found bool, err error) {
 	for {
 		state, result, err := p.look(ctx)
 		switch {
@@ -73,6 +74,8 @@ func (p *program) await(ctx context.Context) (code uint32, found bool, err error
 		case err != nil: // out of reach, or half up
 		case state == nil || result == nil:
 			return 0, false, nil
+		case !started && strings.EqualFold(state.State, "Ready") && result.LastTaskResult == codeNotRun: // registered, and cut off before its start
+			return 0, false, p.forget(ctx)
 		case !strings.EqualFold(state.State, "Running") && !strings.EqualFold(state.State, "Queued") && result.LastTaskResult != codeRunning && result.LastTaskResult != codeNotRun:
 			return result.LastTaskResult, true, p.forget(ctx)
 		}
@@ -110,10 +113,11 @@ func (p *program) unfinished(cause error) error {
 
 // run starts the program, unless it was started before, and gives its exit code.
 func (p *program) run(ctx context.Context, path string, arguments ...string) (uint32, error) {
-	if err := p.start(ctx, path, arguments...); err != nil && !changeLost(err) {
-		return 0, err
+	started := p.start(ctx, path, arguments...)
+	if started != nil && !changeLost(started) {
+		return 0, started
 	}
-	code, found, err := p.await(ctx)
+	code, found, err := p.await(ctx, started == nil)
 	if err == nil && !found {
 		err = &Error{Kind: Other, Op: p.op, Host: p.target.host.Name, Object: p.about, Cause: fmt.Sprintf("The scheduled task %s was not made, or somebody removed it before the program ended.", p.task), Fix: "Apply again."}
 	}

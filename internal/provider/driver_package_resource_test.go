@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator/door"
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/simulator/lab"
 )
 
@@ -271,5 +272,93 @@ func TestDriverPackageOutlivesTheProvider(t *testing.T) {
 	mustApply(t, r, nil)
 	if after := l.settledState(before); after != before {
 		t.Errorf("the lab is not as it was:\n%s", textDiff(before, after))
+	}
+}
+
+// A guest that is off keeps its package: destroy says so, and how to leave it; a VM that is gone takes it along.
+func TestDriverPackageGuestUnreachable(t *testing.T) {
+	l, h := targetLab(t, "powershell_direct", withPackage(`C:\Drivers\new`, "net.inf", newer(), "Valid"))
+	r := h.resource(packageType)
+	config := packageConfig(object{"host": "hv1", "vm_name": "vm1"})
+	mustApply(t, r, config)
+	l.cmdlet("hv1", "host", "Stop-VM", object{"Name": "vm1", "Force": true})
+	if d := r.refresh(); len(d.errors()) > 0 || len(d.warnings()) == 0 || r.state == nil {
+		t.Fatalf("refresh: %s", d)
+	}
+	r.settled(config)
+	if d := r.applyPlan(r.plan(nil)).errors(); !strings.Contains(d.String(), `on_unreachable = "forget"`) || r.state == nil {
+		t.Fatalf("destroy: %s", d)
+	}
+	kept := r.state
+	r.state = plus(kept, object{"on_unreachable": "forget"})
+	if d := r.applyPlan(r.plan(nil)); len(d.errors()) > 0 || !strings.Contains(d.warnings().String(), "left as it is") {
+		t.Fatalf("destroy: %s", d)
+	}
+	if strings.Contains(l.state(), "TerraformProviderHyperV") {
+		t.Error("the ledger still knows the package")
+	}
+	if d := h.resource(packageType).apply(config).errors(); len(d) == 0 {
+		t.Error("installed in a guest that is off")
+	}
+	l.cmdlet("hv1", "host", "Remove-VM", object{"Name": "vm1", "Force": true})
+	r.state = kept
+	if d := r.applyPlan(r.plan(nil)).errors(); len(d) > 0 {
+		t.Errorf("destroy: %s", d)
+	}
+	r.state = kept
+	if d := r.refresh().errors(); len(d) > 0 || r.state != nil {
+		t.Errorf("state %v: %s", r.state, d)
+	}
+}
+
+// The driver of the net adapter that carries the connection is replaced: the connection breaks, the install goes on.
+func TestDriverPackageOnManagementPath(t *testing.T) {
+	d := newer()
+	d.Profile = "generic"
+	l, h := targetLab(t, "host", withPackage(`C:\Drivers\new`, "net.inf", d, "Valid"))
+	before := l.state()
+	r := h.resource(packageType)
+	mustApply(t, r, packageConfig(nil))
+	if restarts(l.journal())["session_drop"] == 0 && !strings.Contains(fmt.Sprint(l.journal()), "session_drop") {
+		t.Error("the connection did not break")
+	}
+	if !strings.Contains(fmt.Sprint(actual(r, "net_adapter_names")), "Ethernet") {
+		t.Errorf("state %v", r.state)
+	}
+	r.settled(packageConfig(nil))
+	mustApply(t, r, nil)
+	if after := l.settledState(before); after != before {
+		t.Errorf("the lab is not as it was:\n%s", textDiff(before, after))
+	}
+}
+
+// What Windows refuses in the middle leaves nothing behind, and is told with what it said.
+func TestDriverPackageFaults(t *testing.T) {
+	for _, cmdlet := range []string{"Set-Acl", "Copy-Item", "Get-FileHash", "Get-AuthenticodeSignature", "Register-ScheduledTask", "Start-ScheduledTask"} {
+		t.Run(cmdlet, func(t *testing.T) {
+			t.Parallel()
+			l, h := targetLab(t, "host", withPackage(`C:\Drivers\new`, "net.inf", newer(), "Valid"))
+			before := l.state()
+			l.fault(door.Rule{Host: "hv1", Cmdlet: cmdlet, Effect: door.ErrorRecordEffect, Count: 1, Error: &door.ErrorRecord{ID: "Windows System Error 1," + cmdlet, Category: "NotSpecified", Message: "Incorrect function."}})
+			r := h.resource(packageType)
+			if d := r.apply(packageConfig(nil)).errors(); len(d) == 0 || r.state != nil {
+				t.Fatalf("said %s, state %v", d, r.state)
+			}
+			mustApply(t, r, packageConfig(nil)) // the fault is over
+			r.settled(packageConfig(nil))
+			mustApply(t, r, nil)
+			if after := l.settledState(before); after != before {
+				t.Errorf("the lab is not as it was:\n%s", textDiff(before, after))
+			}
+		})
+	}
+}
+
+func TestDriverPackageRequests(t *testing.T) {
+	l, h := targetLab(t, "host", withPackage(`C:\Drivers\new`, "net.inf", newer(), "Valid"))
+	r := h.resource(packageType)
+	mustApply(t, r, packageConfig(nil))
+	if n := l.requests(func() { r.refresh() }); n > 2 {
+		t.Errorf("a read makes %d requests, at most 2", n)
 	}
 }
