@@ -8,7 +8,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -73,7 +72,7 @@ func (r *dcbResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp
 		"net_adapter_names": schema.ListAttribute{Optional: true, ElementType: customtypes.NameType{},
 			MarkdownDescription: "Net adapters with DCB on (Enable-NetAdapterQos): the physical ports, also those under a virtual switch. A net adapter that is turned on or back restarts all ports of its device once (facts.md 33, 85c). " +
 				"Their keyword `*QOS` says the same: leave it out of `advanced_properties` of `hyperv_nic_rdma_settings`.",
-			Validators: []validator.List{listvalidator.SizeAtLeast(1), listvalidator.UniqueValues(), listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))}},
+			Validators: netAdapterNamesValidators()},
 		"restart_on_destroy": restartOnDestroyAttribute(),
 		"restart_trigger":    restartTriggerAttribute(),
 		"actual": schema.SingleNestedAttribute{Computed: true, MarkdownDescription: "What the host says.",

@@ -49,7 +49,7 @@ func (r *iovSwitchResource) Schema(ctx context.Context, _ resource.SchemaRequest
 			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)}},
 		"net_adapter_names": schema.ListAttribute{Required: true, ElementType: customtypes.NameType{},
 			MarkdownDescription: "Names of the physical net adapters. Several make a team (Switch Embedded Teaming, 1 to 8 identical adapters). Changed in place: a team gains and loses members, a switch without a team gets the other adapter.",
-			Validators:          []validator.List{listvalidator.SizeBetween(1, 8), listvalidator.UniqueValues(), listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))}},
+			Validators:          []validator.List{listvalidator.SizeBetween(1, 8), uniqueNames{}, listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))}},
 		"enable_embedded_teaming": schema.BoolAttribute{Optional: true,
 			MarkdownDescription: "Whether the switch is a team, also of one adapter. Default: only with several adapters. Can only be chosen when the switch is made: a change replaces it.",
 			PlanModifiers:       []planmodifier.Bool{boolplanmodifier.RequiresReplace()}},

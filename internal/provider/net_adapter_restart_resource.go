@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
-	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -55,7 +54,7 @@ func (r *netAdapterRestartResource) Schema(ctx context.Context, _ resource.Schem
 			"host": hostAttribute(),
 			"net_adapter_names": schema.ListAttribute{Required: true, ElementType: customtypes.NameType{},
 				MarkdownDescription: "Names of one or more ports of each device, in the order in which the devices are restarted. Changed in place.",
-				Validators:          []validator.List{listvalidator.SizeAtLeast(1), listvalidator.UniqueValues(), listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))}},
+				Validators:          netAdapterNamesValidators()},
 			"triggers": schema.MapAttribute{Optional: true, ElementType: types.StringType,
 				MarkdownDescription: "Any values; a change of one looks whether a restart is owed, or makes one, by `restart_when`. `restart_trigger` of `hyperv_nic_rdma_settings` and `hyperv_iov_switch` changes with each change that needs a restart."},
 			"restart_when": schema.StringAttribute{Optional: true, Computed: true, Default: stringdefault.StaticString(restartWhenOwed),

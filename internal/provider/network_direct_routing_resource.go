@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
-	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -40,7 +39,7 @@ func (r *networkDirectRoutingResource) Schema(ctx context.Context, _ resource.Sc
 			Validators:          []validator.String{stringvalidator.OneOf(hyperv.AcrossAllowed, hyperv.AcrossBlocked)}},
 		"net_adapter_names": schema.ListAttribute{Required: true, ElementType: customtypes.NameType{},
 			MarkdownDescription: "Names of the net adapters that restart after a change, because an adapter reads the setting when it starts (facts.md 68): physical ones of the host, with all ports of their devices, or those of the guest. A name that is added restarts too; one that is taken away does not.",
-			Validators:          []validator.List{listvalidator.SizeAtLeast(1), listvalidator.UniqueValues(), listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))}},
+			Validators:          netAdapterNamesValidators()},
 		"restart_on_destroy": schema.BoolAttribute{Optional: true,
 			MarkdownDescription: "Whether a restart that is due when this resource is destroyed is made then. Default: true. `false` leaves it owed, with a warning; the host keeps the debt."},
 		"restart_trigger": restartTriggerAttribute(),

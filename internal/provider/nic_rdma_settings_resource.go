@@ -10,7 +10,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -48,7 +47,7 @@ func (r *nicRdmaSettingsResource) Schema(ctx context.Context, _ resource.SchemaR
 		"host": hostAttribute(),
 		"net_adapter_names": schema.ListAttribute{Required: true, ElementType: customtypes.NameType{},
 			MarkdownDescription: "Names of one or more ports of the device. The settings go to all its ports, also those not named (facts.md 35); ports of two devices in one resource are an error. Ports of another device replace the resource.",
-			Validators:          []validator.List{listvalidator.SizeAtLeast(1), listvalidator.UniqueValues(), listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))}},
+			Validators:          netAdapterNamesValidators()},
 		"sriov": schema.BoolAttribute{Optional: true, MarkdownDescription: "SR-IOV (`*SRIOV`)." + restarts},
 		"vmq":   schema.BoolAttribute{Optional: true, MarkdownDescription: "Virtual machine queues (`*VMQ`). RDMA on host adapters needs it too (facts.md 32)." + restarts},
 		"rdma":  schema.BoolAttribute{Optional: true, MarkdownDescription: "Network Direct, that is RDMA, of the physical ports (`*NetworkDirect`)." + restarts},
