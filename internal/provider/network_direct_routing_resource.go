@@ -123,6 +123,7 @@ func (r *networkDirectRoutingResource) Create(ctx context.Context, req resource.
 	m.store(ctx, h.Name, s, &resp.Diagnostics)
 	addNotes(&resp.Diagnostics, s.Notes)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	keepPorts(ctx, resp.Private, s.Known, &resp.Diagnostics)
 }
 
 // store takes over the result of a create or an update.
@@ -144,7 +145,9 @@ func (r *networkDirectRoutingResource) Read(ctx context.Context, req resource.Re
 	}
 	ctx, cancel := within(ctx, m.Timeouts.Read, 2*time.Minute, &resp.Diagnostics)
 	defer cancel()
-	s, err := h.ReadRouting(ctx, m.spec())
+	spec := m.spec()
+	spec.Known = knownPorts(ctx, req.Private, &resp.Diagnostics)
+	s, err := h.ReadRouting(ctx, spec)
 	if hyperv.IsNotFound(err) {
 		resp.State.RemoveResource(ctx)
 		return
@@ -163,6 +166,7 @@ func (r *networkDirectRoutingResource) Read(ctx context.Context, req resource.Re
 	m.RestartTrigger = keptRestartTrigger(m.RestartTrigger)
 	m.restartModel = m.read(ctx, s.Debts, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	keepPorts(ctx, resp.Private, s.Known, &resp.Diagnostics)
 }
 
 func (r *networkDirectRoutingResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
@@ -175,14 +179,17 @@ func (r *networkDirectRoutingResource) Update(ctx context.Context, req resource.
 	}
 	ctx, cancel := within(ctx, m.Timeouts.Update, 10*time.Minute, &resp.Diagnostics)
 	defer cancel()
-	old := state.spec()
-	s, err := h.ApplyRouting(ctx, m.spec(), &old)
+	old, spec := state.spec(), m.spec()
+	old.Known = knownPorts(ctx, req.Private, &resp.Diagnostics)
+	spec.Known = old.Known
+	s, err := h.ApplyRouting(ctx, spec, &old)
 	if err != nil {
 		addError(&resp.Diagnostics, failed{"update", state.about(), h.Name}, err)
 		return
 	}
 	m.store(ctx, h.Name, s, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	keepPorts(ctx, resp.Private, s.Known, &resp.Diagnostics)
 	m.addUpdateNotes(&resp.Diagnostics, s.Notes, s.Debts)
 }
 
@@ -195,7 +202,9 @@ func (r *networkDirectRoutingResource) Delete(ctx context.Context, req resource.
 	}
 	ctx, cancel := within(ctx, m.Timeouts.Delete, 10*time.Minute, &resp.Diagnostics)
 	defer cancel()
-	notes, err := h.DeleteRouting(ctx, m.spec(), m.forget())
+	spec := m.spec()
+	spec.Known = knownPorts(ctx, req.Private, &resp.Diagnostics)
+	notes, err := h.DeleteRouting(ctx, spec, m.forget())
 	addNotes(&resp.Diagnostics, notes)
 	if err != nil {
 		addError(&resp.Diagnostics, failed{"delete", m.about(), h.Name}, err)

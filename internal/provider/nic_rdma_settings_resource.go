@@ -187,6 +187,7 @@ func (r *nicRdmaSettingsResource) Create(ctx context.Context, req resource.Creat
 	addNotes(&resp.Diagnostics, s.Notes)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	keepAsked(ctx, resp.Private, m.spec(ctx, &resp.Diagnostics), &resp.Diagnostics)
+	keepPorts(ctx, resp.Private, s.Known, &resp.Diagnostics)
 }
 
 func (r *nicRdmaSettingsResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
@@ -219,6 +220,7 @@ func (r *nicRdmaSettingsResource) Read(ctx context.Context, req resource.ReadReq
 	m.fill(ctx, h.Name, s, &resp.Diagnostics)
 	m.restartModel = m.read(ctx, s.Debts, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	keepPorts(ctx, resp.Private, s.Known, &resp.Diagnostics)
 }
 
 func (r *nicRdmaSettingsResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
@@ -232,7 +234,9 @@ func (r *nicRdmaSettingsResource) Update(ctx context.Context, req resource.Updat
 	ctx, cancel := within(ctx, m.Timeouts.Update, 10*time.Minute, &resp.Diagnostics)
 	defer cancel()
 	old, _ := state.asked(ctx, req.Private, &resp.Diagnostics)
-	s, err := h.ApplyNicSettings(ctx, m.spec(ctx, &resp.Diagnostics), &old)
+	spec := m.spec(ctx, &resp.Diagnostics)
+	spec.Known = old.Known
+	s, err := h.ApplyNicSettings(ctx, spec, &old)
 	if err != nil {
 		addError(&resp.Diagnostics, failed{"update", nicThing(m.NetAdapterNames), h.Name}, err)
 		return
@@ -242,6 +246,7 @@ func (r *nicRdmaSettingsResource) Update(ctx context.Context, req resource.Updat
 	m.restartModel = m.applied(ctx, s.Debts, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	keepAsked(ctx, resp.Private, m.spec(ctx, &resp.Diagnostics), &resp.Diagnostics)
+	keepPorts(ctx, resp.Private, s.Known, &resp.Diagnostics)
 	m.addUpdateNotes(&resp.Diagnostics, s.Notes, s.Debts)
 }
 
