@@ -74,3 +74,24 @@ func (h *Host) refuseSwapped(nics []NetAdapter, op string, names []string, known
 	}
 	return nil
 }
+
+// MembersAs are the names of the switch's net adapters as a configuration has them: those that were renamed since by their
+// former names.
+func (s *Switch) MembersAs(names []string, known KnownPorts) []string {
+	out := make([]string, 0, len(s.Members))
+	for _, nic := range s.Members {
+		called := nic.Name
+		for _, name := range names {
+			if guid, ok := known.guid(name); ok && sameGUID(guid, nic.InterfaceGuid) {
+				called = name
+			}
+		}
+		out = append(out, called)
+	}
+	return out
+}
+
+// KnownMembers says which net adapters the names of a configuration mean.
+func (s *Switch) KnownMembers(names []string, known KnownPorts) KnownPorts {
+	return knowPorts(s.Members, names, known)
+}

@@ -31,6 +31,7 @@ func renamings() map[string]renaming {
 		nicType:              {"intel-x722", nil, nicType, object{"host": "hv1", "rdma_max_vfs": 8, "advanced_properties": object{"*JumboPacket": "9014"}}, "iWARP 1", "Ethernet", iwarp},
 		nicType + " RoCE":    {"mellanox-cx3pro", nil, nicType, object{"host": "hv1", "guest_rdma_registry": object{"value": 1}, "num_vfs": 4}, "MyRDMANIC", "Ethernet", roce},
 		dcbType:              {"mellanox-cx3pro", dcbOff, dcbType, withOut(merged(object{"host": "hv1"}, roceDcb()), "net_adapter_names"), "MyRDMANIC", "Ethernet", roce},
+		switchType:           {"intel-x722", nil, switchType, object{"host": "hv1", "name": "S", "allow_management_os": false}, "iWARP 1", "Ethernet", iwarp},
 		routingType:          {"intel-x722", nil, routingType, object{"host": "hv1"}, "iWARP 1", "Ethernet", iwarp},
 		restartType:          {"intel-x722", nil, restartType, object{"host": "hv1", "restart_when": "always", "triggers": object{"a": "1"}}, "iWARP 1", "Ethernet", iwarp},
 		restartType + " end": {"intel-x722", nil, restartType, object{"host": "hv1", "restart_on_destroy": true}, "iWARP 1", "Ethernet", iwarp},
