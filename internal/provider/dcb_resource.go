@@ -70,7 +70,7 @@ func (r *dcbResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp
 		"dcbx_willing": schema.BoolAttribute{Optional: true,
 			MarkdownDescription: "Whether the host takes its settings from the switch. While it is `true`, as Windows has it at first, no net adapter gets the settings of this resource: set `false` (facts.md 85a, 86)." + nothing},
 		"net_adapter_names": schema.ListAttribute{Optional: true, ElementType: customtypes.NameType{},
-			MarkdownDescription: "Net adapters with DCB on (Enable-NetAdapterQos): the physical ports, also those under a virtual switch. A net adapter that is turned on or back restarts all ports of its device once (facts.md 33, 85c). " +
+			MarkdownDescription: "Net adapters with DCB on (Enable-NetAdapterQos): the physical ports, also those under a virtual switch. A net adapter that is turned on or back restarts all ports of its device once (facts.md 33, 85c). " + renamedNetAdapters + " " +
 				"Their keyword `*QOS` says the same: leave it out of `advanced_properties` of `hyperv_nic_rdma_settings`.",
 			Validators: netAdapterNamesValidators()},
 		"restart_on_destroy": restartOnDestroyAttribute(),

@@ -48,7 +48,7 @@ func (r *iovSwitchResource) Schema(ctx context.Context, _ resource.SchemaRequest
 			MarkdownDescription: "Name of the switch. Changed in place (Rename-VMSwitch); the switch keeps its id and its adapters.",
 			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)}},
 		"net_adapter_names": schema.ListAttribute{Required: true, ElementType: customtypes.NameType{},
-			MarkdownDescription: "Names of the physical net adapters. Several make a team (Switch Embedded Teaming, 1 to 8 identical adapters). Changed in place: a team gains and loses members, a switch without a team gets the other adapter.",
+			MarkdownDescription: "Names of the physical net adapters. Several make a team (Switch Embedded Teaming, 1 to 8 identical adapters). Changed in place: a team gains and loses members, a switch without a team gets the other adapter. " + renamedNetAdapters,
 			Validators:          []validator.List{listvalidator.SizeBetween(1, 8), uniqueNames{}, listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))}},
 		"enable_embedded_teaming": schema.BoolAttribute{Optional: true,
 			MarkdownDescription: "Whether the switch is a team, also of one adapter. Default: only with several adapters. Can only be chosen when the switch is made: a change replaces it.",

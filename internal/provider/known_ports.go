@@ -10,6 +10,9 @@ import (
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/hyperv"
 )
 
+// renamedNetAdapters is what the descriptions of names say of them.
+const renamedNetAdapters = "A net adapter that is renamed on the host stays the same one, by its interface GUID: the rename is no change, and destroy finds it. The configuration may go on with the former name or follow."
+
 // interfaceGUIDs is the key of the private state under which it is kept which net adapters the names of the
 // configuration mean: one that somebody renames stays the same, and is put back by destroy.
 const interfaceGUIDs = "interface_guids"

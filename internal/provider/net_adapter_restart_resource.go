@@ -53,7 +53,7 @@ func (r *netAdapterRestartResource) Schema(ctx context.Context, _ resource.Schem
 			"id":   idAttribute(netAdapterRestartImport()),
 			"host": hostAttribute(),
 			"net_adapter_names": schema.ListAttribute{Required: true, ElementType: customtypes.NameType{},
-				MarkdownDescription: "Names of one or more ports of each device, in the order in which the devices are restarted. Changed in place.",
+				MarkdownDescription: "Names of one or more ports of each device, in the order in which the devices are restarted. Changed in place. " + renamedNetAdapters,
 				Validators:          netAdapterNamesValidators()},
 			"triggers": schema.MapAttribute{Optional: true, ElementType: types.StringType,
 				MarkdownDescription: "Any values; a change of one looks whether a restart is owed, or makes one, by `restart_when`. `restart_trigger` of `hyperv_nic_rdma_settings` and `hyperv_iov_switch` changes with each change that needs a restart."},

@@ -38,7 +38,7 @@ func (r *networkDirectRoutingResource) Schema(ctx context.Context, _ resource.Sc
 			MarkdownDescription: "`Allowed` (default): RDMA may cross IP subnets. `Blocked`: it may not, as Windows has it without a driver's installer that was told otherwise. It is one setting for all RDMA of the host or guest (facts.md 68, 89). A change restarts the adapters in `net_adapter_names`.",
 			Validators:          []validator.String{stringvalidator.OneOf(hyperv.AcrossAllowed, hyperv.AcrossBlocked)}},
 		"net_adapter_names": schema.ListAttribute{Required: true, ElementType: customtypes.NameType{},
-			MarkdownDescription: "Names of the net adapters that restart after a change, because an adapter reads the setting when it starts (facts.md 68): physical ones of the host, with all ports of their devices, or those of the guest. A name that is added restarts too; one that is taken away does not.",
+			MarkdownDescription: "Names of the net adapters that restart after a change, because an adapter reads the setting when it starts (facts.md 68): physical ones of the host, with all ports of their devices, or those of the guest. A name that is added restarts too; one that is taken away does not. " + renamedNetAdapters,
 			Validators:          netAdapterNamesValidators()},
 		"restart_on_destroy": schema.BoolAttribute{Optional: true,
 			MarkdownDescription: "Whether a restart that is due when this resource is destroyed is made then. Default: true. `false` leaves it owed, with a warning; the host keeps the debt."},

@@ -46,7 +46,7 @@ func (r *nicRdmaSettingsResource) Schema(ctx context.Context, _ resource.SchemaR
 		"id":   idAttribute(nicRdmaSettingsImport()),
 		"host": hostAttribute(),
 		"net_adapter_names": schema.ListAttribute{Required: true, ElementType: customtypes.NameType{},
-			MarkdownDescription: "Names of one or more ports of the device. The settings go to all its ports, also those not named (facts.md 35); ports of two devices in one resource are an error. Ports of another device replace the resource.",
+			MarkdownDescription: "Names of one or more ports of the device. The settings go to all its ports, also those not named (facts.md 35); ports of two devices in one resource are an error. Ports of another device replace the resource. " + renamedNetAdapters,
 			Validators:          netAdapterNamesValidators()},
 		"sriov": schema.BoolAttribute{Optional: true, MarkdownDescription: "SR-IOV (`*SRIOV`)." + restarts},
 		"vmq":   schema.BoolAttribute{Optional: true, MarkdownDescription: "Virtual machine queues (`*VMQ`). RDMA on host adapters needs it too (facts.md 32)." + restarts},
