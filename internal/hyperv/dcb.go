@@ -31,7 +31,8 @@ type DcbSpec struct {
 	FlowControl    []int64 // exactly these priorities are lossless; nil: not managed
 	TrafficClasses []TrafficClass
 	Willing        *bool
-	NetAdapters    []string // names of net adapters with DCB on
+	NetAdapters    []string   // names of net adapters with DCB on
+	Known          KnownPorts // which net adapters these are
 	RestartPolicy  string
 	// KeepOwedOnDelete leaves the restart owed that a removal needs (restart_on_destroy = false).
 	KeepOwedOnDelete bool
@@ -71,7 +72,9 @@ type Dcb struct {
 	Guests         []string // VMs with RDMA: their SMB Direct and the host's share one priority (facts.md 87)
 	Debts          []Debt
 	Notes          []Note
+	Known          KnownPorts
 	cmdlets        bool
+	nics           []NetAdapter
 }
 
 func (d *Dcb) policy(name string) (QosPolicy, bool) {
@@ -90,6 +93,12 @@ func (d *Dcb) class(name string) (TrafficClass, bool) {
 		}
 	}
 	return TrafficClass{}, false
+}
+
+// On says whether DCB of a net adapter of the configuration is on, whatever its name is now.
+func (d *Dcb) On(name string) bool {
+	a, ok := d.adapter(nowCalled(d.nics, []string{name}, d.Known)[0])
+	return ok && a.Enabled
 }
 
 func (d *Dcb) adapter(name string) (AdapterQos, bool) {
@@ -149,8 +158,9 @@ func partDcb(b *batch) func(*Inventory) error {
 	}
 }
 
-// ReadDcb reads data center bridging from the shared inventory.
-func (h *Host) ReadDcb(ctx context.Context) (*Dcb, error) {
+// ReadDcb reads data center bridging from the shared inventory. names are the net adapters of the configuration, known
+// says which they are.
+func (h *Host) ReadDcb(ctx context.Context, names []string, known KnownPorts) (*Dcb, error) {
 	inv, err := h.inventoryWithDcb(ctx)
 	if err != nil {
 		return nil, err
@@ -160,13 +170,15 @@ func (h *Host) ReadDcb(ctx context.Context) (*Dcb, error) {
 			h.claimed.add(dcbObject)
 		}
 	}
-	return h.dcbOf(inv), nil
+	d := h.dcbOf(inv)
+	d.Known = knowPorts(inv.NetAdapters, names, known)
+	return d, nil
 }
 
 // dcbOf completes what was read by what else the inventory knows.
 func (h *Host) dcbOf(inv *Inventory) *Dcb {
 	d := *inv.Dcb
-	d.Adapters = slices.Clone(inv.Dcb.Adapters)
+	d.Adapters, d.nics = slices.Clone(inv.Dcb.Adapters), inv.NetAdapters
 	for i, a := range d.Adapters {
 		if v, ok := inv.qosWritten(a.Name); ok {
 			d.Adapters[i].Enabled = v

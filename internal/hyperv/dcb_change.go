@@ -11,12 +11,13 @@ import (
 
 // dcbChange is one change of a host's data center bridging on its way.
 type dcbChange struct {
-	host *Host
-	inv  *Inventory
-	dcb  *Dcb
-	op   string
-	spec *DcbSpec
-	w    *ledgerWrites
+	host  *Host
+	inv   *Inventory
+	dcb   *Dcb
+	op    string
+	spec  *DcbSpec
+	claim string
+	w     *ledgerWrites
 
 	started   bool // something was changed on the host
 	classes   []classStep
@@ -49,12 +50,17 @@ type adapterSwitch struct {
 // managed so far, nil on create: a create that fails takes back what it did.
 func (h *Host) ApplyDcb(ctx context.Context, spec DcbSpec, old *DcbSpec) (*Dcb, error) {
 	const op = "change data center bridging"
+	claim, names := spec.claimant(), spec.NetAdapters
 	c, unlock, err := h.beginDcb(ctx, op, &spec, old)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	if have, ok := c.inv.ledger.claim(dcbObject); old == nil && (ok && have != spec.claimant() || h.claimed.has(dcbObject)) {
+	c.claim = claim
+	if err := h.refuseSwapped(c.inv.NetAdapters, op, names, spec.Known); err != nil {
+		return nil, err
+	}
+	if have, ok := c.inv.ledger.claim(dcbObject); old == nil && (ok && have != claim || h.claimed.has(dcbObject)) {
 		return nil, &Error{Kind: Conflict, Op: op, Host: h.Name, Object: dcbAbout, Attribute: "host", Value: h.Name,
 			Cause: "Data center bridging of this host belongs to another resource already: " + have + " (by the ledger on the host).",
 			Fix:   fmt.Sprintf("Keep one hyperv_dcb per host. If the other one was lost with its state, import it: terraform import hyperv_dcb.<name> '%s'.", h.Name)}
@@ -62,6 +68,7 @@ func (h *Host) ApplyDcb(ctx context.Context, spec DcbSpec, old *DcbSpec) (*Dcb, 
 	out, err := c.apply(ctx, old)
 	if err == nil {
 		h.claimed.add(dcbObject)
+		out.Known = knowPorts(c.inv.NetAdapters, names, spec.Known)
 		return out, nil
 	}
 	if old == nil && c.started && KindOf(err) != SessionLost {
@@ -77,7 +84,7 @@ func (c *dcbChange) apply(ctx context.Context, old *DcbSpec) (*Dcb, error) {
 	if err := c.check(old); err != nil {
 		return nil, err
 	}
-	c.w.claim(dcbObject, c.spec.claimant())
+	c.w.claim(dcbObject, c.claim)
 	c.prepare()
 	out, err := c.run(ctx)
 	if err != nil {
@@ -85,55 +92,6 @@ func (c *dcbChange) apply(ctx context.Context, old *DcbSpec) (*Dcb, error) {
 	}
 	out.Notes = append(out.Notes, out.notes(c.spec)...)
 	return out, nil
-}
-
-// beginDcb locks DCB of the host and the devices of the net adapters at stake, and reads what there is.
-func (h *Host) beginDcb(ctx context.Context, op string, spec, old *DcbSpec) (*dcbChange, func(), error) {
-	h.alsoRead(dcbKey, partDcb)
-	free, err := h.locks.lock(ctx, "dcb")
-	if err != nil {
-		return nil, nil, err
-	}
-	ports := slices.Clone(spec.NetAdapters)
-	if old != nil {
-		ports = append(ports, old.NetAdapters...)
-	}
-	for {
-		inv, unlock, err := h.readLocked(ctx, op, dcbAbout, ports, dcbParts(spec)...)
-		if err != nil {
-			free()
-			return nil, nil, err
-		}
-		more := inv.recordedQosPorts(ports)
-		if len(more) == 0 {
-			c := &dcbChange{host: h, inv: inv, dcb: h.dcbOf(inv), op: op, spec: spec, w: inv.ledger.writes(), unlock: unlock}
-			return c, func() { unlock(); free() }, nil
-		}
-		unlock() // devices are locked all at once, in one order
-		ports = append(ports, more...)
-	}
-}
-
-// dcbParts is what a change reads: the VMs only where it matters that their guests do RDMA.
-func dcbParts(spec *DcbSpec) []part {
-	parts := []part{refuseGuest, partHost, partDcb, partNetAdapters, partLedger}
-	if slices.ContainsFunc(spec.Policies, func(p QosPolicy) bool { return p.NetDirectPort != 0 }) {
-		parts = append(parts, partAllVMs)
-	}
-	return parts
-}
-
-// recordedQosPorts are the net adapters whose DCB the ledger remembers, without those that are known.
-func (inv *Inventory) recordedQosPorts(known []string) []string {
-	var out []string
-	for _, nic := range inv.NetAdapters {
-		_, recorded := inv.ledger.before(portObject(nic), settingAdapterQos)
-		_, physical := inv.hardware(nic.Name)
-		if recorded && physical && !containsFold(known, nic.Name) {
-			out = append(out, nic.Name)
-		}
-	}
-	return out
 }
 
 // remembered are the settings of the host's DCB of which the ledger knows what was there before, with that value.

@@ -66,6 +66,16 @@ func (w *ledgerWrites) dropGoneSwitches(inv *Inventory) {
 	}
 }
 
+// dropClaimsOf gives up whatever an owner has claimed, and what the ledger knows of it.
+func (w *ledgerWrites) dropClaimsOf(owner string) {
+	for name, raw := range w.from.values {
+		var c claim
+		if strings.HasPrefix(name, "claim.") && json.Unmarshal([]byte(raw), &c) == nil && c.Owner == owner {
+			w.dropObject(c.Object)
+		}
+	}
+}
+
 // claimants are the resources that use the device, by their claims in the ledger.
 func (l *ledger) claimants(d *Device) []string {
 	var out []string

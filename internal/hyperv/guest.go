@@ -221,7 +221,8 @@ func (h *Host) guestTarget(op string, ref AdapterRef, vmID any, credential strin
 		}
 		return wire.Guest{}, err
 	}
-	return wire.Guest{Name: ref.VMName, VMID: vmID, Credential: wire.Credential{User: user, Password: password}}, nil
+	state := wire.FirstProperty("vms", "State")
+	return wire.Guest{Name: ref.VMName, VMID: vmID, Credential: wire.Credential{User: user, Password: password}, State: &state}, nil
 }
 
 // ReadGuestRdma reads the host's side from the shared inventory and looks into the guest of a running VM. A guest

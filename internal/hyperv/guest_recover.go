@@ -66,7 +66,7 @@ func (c *guestChange) restartVM(ctx context.Context) error {
 // one moment else: another resource restarts it.
 func (c *guestChange) stoppedMeanwhile() bool {
 	var e *Error
-	return asError(c.g.Err, &e) && e.Command != nil && idHead(*e.Command) == "InvalidVMState"
+	return asError(c.g.Err, &e) && e.Command != nil && idHead(*e.Command) == wire.ErrorGuestNotRunning
 }
 
 // letRestart waits for a restart of the VM that another resource makes at this moment.

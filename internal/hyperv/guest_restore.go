@@ -94,10 +94,43 @@ func (c *guestChange) undo(ctx context.Context, cause error) error {
 	if err != nil {
 		return errors.Join(cause, fmt.Errorf("undoing it failed too: %w", err))
 	}
-	if err := c.putBack(ctx); err != nil {
-		return errors.Join(cause, fmt.Errorf("undoing it failed too: %w", err))
+	for tries := 1; ; tries++ {
+		err := c.putBack(ctx)
+		if err == nil {
+			return cause
+		}
+		if again, e := c.changedMeanwhile(ctx, err); !again || tries == restoreTries || !c.g.Reachable {
+			return errors.Join(cause, fmt.Errorf("undoing it failed too: %w", e))
+		}
 	}
-	return cause
+}
+
+// restoreTries is how often a guest is put back that changes under the hands of who does it.
+const restoreTries = 3
+
+// changedMeanwhile looks again after a call in the guest failed, and says whether the guest is another one now than it was
+// taken for: its virtual function went away, or its VM stopped. Otherwise the error is the answer.
+func (c *guestChange) changedMeanwhile(ctx context.Context, err error) (bool, error) {
+	var e *Error
+	if !asError(err, &e) || e.Command == nil || ctx.Err() != nil {
+		return false, err
+	}
+	was := c.shows()
+	if look := c.look(ctx); look != nil {
+		return false, look
+	}
+	return c.shows() != was, err
+}
+
+// shows is what of the guest decides about putting it back.
+func (c *guestChange) shows() string {
+	adapter := func(a *GuestAdapter) string {
+		if a == nil {
+			return "none"
+		}
+		return fmt.Sprintf("%s %t %t %s", a.InterfaceDescription, a.RdmaListed, a.RdmaEnabled, a.KeywordText)
+	}
+	return fmt.Sprintf("%s, %t: %s; %s", c.g.Adapter.VM.State, c.g.Reachable, adapter(c.g.Synthetic), adapter(c.g.VF))
 }
 
 // RestoreGuestRdma puts back what the guest held before the resource. A VM or adapter that is gone needs nothing but
@@ -131,27 +164,52 @@ func (h *Host) RestoreGuestRdma(ctx context.Context, ref AdapterRef, credential 
 	if guest != nil {
 		c.g = guest.join(h, op, a)
 	}
-	var notes []Note
-	if !c.g.Reachable && inv.ledger.remembers(object) {
-		if !forget {
-			var e *Error
-			if asError(c.g.Err, &e) {
-				e.Attribute, e.Value = "on_unreachable", "error"
-				e.Fix += ` Or set on_unreachable = "forget" to leave the guest as it is.`
-			}
-			return nil, c.g.Err
+	notes, err := c.restore(ctx, forget)
+	if IsNotFound(err) { // the VM or its adapter went meanwhile
+		notes, err = nil, h.forgetObject(ctx, op, &Inventory{ledger: c.ledger}, object)
+	}
+	if err == nil {
+		h.claimed.remove(object)
+	}
+	return notes, err
+}
+
+// restore puts the guest back as it is found, and as it becomes on the way: a virtual function that goes away has nothing
+// left to put back, and the Hyper-V adapter is put back all the same.
+func (c *guestChange) restore(ctx context.Context, forget bool) (notes []Note, err error) {
+	for tries := 1; ; tries++ {
+		if notes, err = c.mayForget(forget); err != nil {
+			return nil, err
 		}
-		notes = append(notes, Note{fmt.Sprintf("The guest of VM %q was left as it is", a.VM.Name),
-			"It cannot be reached, and on_unreachable is \"forget\": RDMA of its adapters stays as this resource set it. " + c.g.Err.Error()})
-		c.g.Synthetic, c.g.VF = nil, nil
+		vm, left := c.g.Adapter.VM.Name, c.before().vf != nil
+		if err = c.putBack(ctx); err == nil {
+			if c.g.Reachable && c.g.VF == nil && left {
+				notes = append(notes, Note{fmt.Sprintf("The virtual function of VM %q is not there", vm),
+					"RDMA of its adapter in the guest could not be put back; Windows keeps the setting for when the adapter comes back."})
+			}
+			return notes, nil
+		}
+		again, failed := c.changedMeanwhile(ctx, err)
+		if !again || tries == restoreTries {
+			return notes, failed
+		}
 	}
-	if c.g.Reachable && c.g.VF == nil && c.before().vf != nil {
-		notes = append(notes, Note{fmt.Sprintf("The virtual function of VM %q is not there", a.VM.Name),
-			"RDMA of its adapter in the guest could not be put back; Windows keeps the setting for when the adapter comes back."})
+}
+
+// mayForget ends with an error where the guest cannot be reached and something in it is to be put back, unless it is to be
+// forgotten: then there is a note of it.
+func (c *guestChange) mayForget(forget bool) ([]Note, error) {
+	if c.g.Reachable || !c.ledger.remembers(c.object) {
+		return nil, nil
 	}
-	if err := c.putBack(ctx); err != nil {
-		return notes, err
+	if vm := &c.g.Adapter.VM; vm.State != "Running" {
+		c.g.Err = notRunning(c.host, c.op, vm)
 	}
-	h.claimed.remove(object)
-	return notes, nil
+	t := &target{host: c.host, ref: TargetRef{VMName: c.g.Adapter.VM.Name}}
+	note, err := t.forgetOrFail(c.g.Err, forget, "RDMA of its adapters")
+	if err != nil {
+		return nil, err
+	}
+	c.g.Synthetic, c.g.VF = nil, nil
+	return []Note{note}, nil
 }

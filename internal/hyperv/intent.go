@@ -27,7 +27,7 @@ type intent struct {
 	VMID     string    `json:"vm_id,omitempty"`
 	MadeFrom string    `json:"made_from"`         // of the configuration of the object
 	Members  []string  `json:"members,omitempty"` // interface GUIDs of a switch's net adapters
-	Since    time.Time `json:"since"`
+	Since    time.Time `json:"since,omitzero"`    // the host's clock, where it was read
 }
 
 func (in intent) key() []string {

@@ -272,7 +272,7 @@ func parseTime(os *OSInfo, f func(*OSInfo) string) time.Time {
 
 // openDebts are the debts that nothing has settled since: a boot of the host settles those of net adapters
 // and of the host, a start of the VM those of the VM and of net adapters in its guest, and a VM that is off or gone owes
-// nothing.
+// nothing. Where it is not known since when a restart is owed, no start is known to have come after it.
 func (inv *Inventory) openDebts(keep func(Debt) bool) (open, settled []Debt) {
 	for _, d := range inv.ledger.debts() {
 		if keep != nil && !keep(d) {
@@ -297,7 +297,7 @@ func (inv *Inventory) isSettled(d Debt) bool {
 		return inv.VMs != nil
 	}
 	vmID, inGuest := strings.CutPrefix(d.TargetID, guestTargetPrefix)
-	if !inGuest && inv.OS != nil && inv.BootedAt().After(d.Since) {
+	if !inGuest && inv.OS != nil && !d.Since.IsZero() && inv.BootedAt().After(d.Since) {
 		return true
 	}
 	if !inGuest && d.Kind != RestartVM || inv.VMs == nil {
@@ -310,7 +310,7 @@ func (inv *Inventory) isSettled(d Debt) bool {
 			}
 			started := inv.Now().Add(-time.Duration(vm.Uptime * float64(time.Second)))
 			// the two clocks are read a moment apart, so a start within the same second does not count
-			return started.After(d.Since.Add(time.Second))
+			return !d.Since.IsZero() && started.After(d.Since.Add(time.Second))
 		}
 	}
 	return true

@@ -54,8 +54,8 @@ type Debt struct {
 	Target   string      `json:"target"`    // for people: port names, VM name
 	TargetID string      `json:"target_id"` // device location, VM id
 	Reason   string      `json:"reason"`
-	Owner    string      `json:"owner"` // the resource that made the change
-	Since    time.Time   `json:"since"` // the host's clock
+	Owner    string      `json:"owner"`          // the resource that made the change
+	Since    time.Time   `json:"since,omitzero"` // the host's clock; zero: not known
 }
 
 // before is the value that a setting had before the provider first changed it. Value nil: it was not there.

@@ -130,3 +130,57 @@ func TestDebtsAreSettledByStarts(t *testing.T) {
 		})
 	}
 }
+
+// A time that is not known is left out of a record: it would read as the year 1, which every boot is after.
+func TestUnknownTimeInRecords(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	booted := &OSInfo{LastBootUpTime: "2026-03-02T00:00:00Z", LocalDateTime: "2026-03-03T00:00:00Z"}
+	running := []VM{{ID: "v", State: "Running", Uptime: 60}}
+	for name, tt := range map[string]struct {
+		debt    Debt
+		settled bool
+		written bool
+	}{
+		"device, time known":         {Debt{Kind: RestartNetAdapter, TargetID: "0:1:0", Owner: "o", Since: at}, true, true},
+		"device, time not known":     {Debt{Kind: RestartNetAdapter, TargetID: "0:1:0", Owner: "o"}, false, false},
+		"in a guest, time known":     {Debt{Kind: RestartNetAdapter, TargetID: guestTargetPrefix + "v", Owner: "o", Since: at}, true, true},
+		"in a guest, time not known": {Debt{Kind: RestartNetAdapter, TargetID: guestTargetPrefix + "v", Owner: "o"}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &ledger{values: map[string]string{}}
+			w := l.writes()
+			w.owe(tt.debt)
+			w.apply()
+			for _, raw := range l.values {
+				if strings.Contains(raw, "since") != tt.written || strings.Contains(raw, "0001-") {
+					t.Errorf("written as %s", raw)
+				}
+			}
+			inv := &Inventory{OS: booted, VMs: running, ledger: l}
+			if _, settled := inv.openDebts(nil); len(settled) == 1 != tt.settled {
+				t.Errorf("settled: %v, want %v", settled, tt.settled)
+			}
+		})
+	}
+	for name, tt := range map[string]struct {
+		in   intent
+		want bool
+	}{
+		"intent of an adapter, made without a clock": {intent{Kind: kindAdapter, VMID: "v", Name: "A"}, false},
+		"intent of a switch":                         {intent{Kind: kindSwitch, Name: "S", Since: at}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &ledger{values: map[string]string{}}
+			w := l.writes()
+			w.intend(tt.in)
+			w.apply()
+			raw := l.values[tt.in.record()]
+			if strings.Contains(raw, "since") != tt.want || strings.Contains(raw, "0001-") {
+				t.Errorf("written as %s", raw)
+			}
+			if back, _, ok := l.intent(tt.in); !ok || !back.Since.Equal(tt.in.Since) {
+				t.Errorf("read as %+v", back)
+			}
+		})
+	}
+}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// readLocked reads parts of the host (net adapters among them) and locks the devices of the named ports, so
+// readLocked reads parts of the host (net adapters among them) and locks the devices of the ports (by name, or by guidKey), so
 // that what was read stays true until the caller unlocks. Where a device lies is remembered: the next caller
 // locks first and reads once.
 func (h *Host) readLocked(ctx context.Context, op, about string, ports []string, parts ...part) (*Inventory, func(), error) {
@@ -92,6 +92,9 @@ func (h *Host) rememberLocations(inv *Inventory) {
 	h.locations = map[string]string{}
 	for _, hw := range inv.Hardware {
 		h.locations[strings.ToLower(hw.Name)] = hw.location()
+		if nic, ok := inv.netAdapter(hw.Name); ok {
+			h.locations[guidKey(nic.InterfaceGuid)] = hw.location()
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 // ports are disabled and enabled together (facts.md 25, 35), once, however many of them are named.
 type NetAdapterRestartSpec struct {
 	NetAdapterNames []string      // devices are restarted in the order in which they are mentioned
+	Known           KnownPorts    // which net adapters these are
 	Profile         string        // overrides the profile that goes by the driver
 	Timeout         time.Duration // until a port is up again and its RDMA is listed; 0: Options.RestartWait
 	OnlyIfOwed      bool          // restart only devices for which the ledger owes it
@@ -23,6 +24,7 @@ type NetAdapterRestartSpec struct {
 // the device that failed.
 type NetAdapterRestartReport struct {
 	Devices []DeviceRestart
+	Known   KnownPorts
 	Notes   []Note // what the switches on the devices lack now that no restart is owed
 }
 
@@ -45,11 +47,18 @@ func (h *Host) RestartNetAdapters(ctx context.Context, spec NetAdapterRestartSpe
 	if progress == nil {
 		progress = func(string) {}
 	}
-	inv, unlock, err := h.readLocked(ctx, op, portsAbout(spec.NetAdapterNames), spec.NetAdapterNames, partHost, partNetAdapters, partSwitches, partLedger)
+	inv, unlock, err := h.readLocked(ctx, op, portsAbout(spec.NetAdapterNames), spec.Known.lockedBy(spec.NetAdapterNames), partHost, partNetAdapters, partSwitches, partLedger)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
+	known := knowPorts(inv.NetAdapters, spec.NetAdapterNames, spec.Known)
+	if !spec.OnlyIfOwed { // what is owed is owed for the device that is known
+		if err := h.refuseSwapped(inv.NetAdapters, op, spec.NetAdapterNames, spec.Known); err != nil {
+			return nil, err
+		}
+	}
+	spec.NetAdapterNames = nowCalled(inv.NetAdapters, spec.NetAdapterNames, spec.Known)
 	devices, err := h.devicesOf(inv, op, spec.NetAdapterNames, spec.Profile)
 	if err != nil {
 		return nil, err
@@ -60,7 +69,7 @@ func (h *Host) RestartNetAdapters(ctx context.Context, spec NetAdapterRestartSpe
 			o.wait = spec.Timeout
 		}
 	}
-	report := &NetAdapterRestartReport{}
+	report := &NetAdapterRestartReport{Known: known}
 	if spec.Owner != "" && !spec.OnlyIfOwed {
 		if err := h.oweRestarts(ctx, inv, devices, spec); err != nil {
 			return nil, err
@@ -145,15 +154,16 @@ func (h *Host) checkSwitches(ctx context.Context, inv *Inventory, devices []*Dev
 }
 
 // RestartDevices reads the devices of net adapters, and what is owed for them, from the shared inventory. Net adapters
-// that are gone are left out; none left is NotFound.
-func (h *Host) RestartDevices(ctx context.Context, names []string, profile string) ([]DeviceRestart, error) {
+// that are gone are left out; none left is NotFound. known says which net adapters the names mean, and comes back with
+// what there is.
+func (h *Host) RestartDevices(ctx context.Context, names []string, known KnownPorts, profile string) ([]DeviceRestart, KnownPorts, error) {
 	const op = "read the net adapters"
 	inv, err := h.Inventory(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var devices []*Device
-	for _, name := range names {
+	for _, name := range nowCalled(inv.NetAdapters, names, known) {
 		d, e := h.deviceByPort(inv, op, "net_adapter_names", name, profile)
 		if e != nil {
 			err = e
@@ -164,19 +174,19 @@ func (h *Host) RestartDevices(ctx context.Context, names []string, profile strin
 		}
 	}
 	if len(devices) == 0 {
-		return nil, err
+		return nil, nil, err
 	}
 	var out []DeviceRestart
 	for _, d := range devices {
 		open, _ := inv.openDebts(d.owes)
 		out = append(out, DeviceRestart{Location: d.Location, Profile: d.Profile.Name, Ports: d.PortNames(), Debts: open})
 	}
-	return out, nil
+	return out, knowPorts(inv.NetAdapters, names, known), nil
 }
 
 // ForgetRestarts takes back what this owner alone wanted restarted.
-func (h *Host) ForgetRestarts(ctx context.Context, names []string, owner string) error {
-	inv, unlock, err := h.readLocked(ctx, "forget the restarts", portsAbout(names), names, partHost, partNetAdapters, partLedger)
+func (h *Host) ForgetRestarts(ctx context.Context, names []string, known KnownPorts, owner string) error {
+	inv, unlock, err := h.readLocked(ctx, "forget the restarts", portsAbout(names), known.lockedBy(names), partHost, partNetAdapters, partLedger)
 	if err != nil {
 		return err
 	}

@@ -20,8 +20,9 @@ const settingAcross = "NetworkDirectAcrossIPSubnets"
 // RoutingSpec is whether RDMA may cross IP subnets on a host or in a guest.
 type RoutingSpec struct {
 	Target        TargetRef
-	Across        string   // AcrossAllowed or AcrossBlocked
-	Adapters      []string // net adapters that restart after a change; on a host all ports of their devices
+	Across        string     // AcrossAllowed or AcrossBlocked
+	Adapters      []string   // net adapters that restart after a change; on a host all ports of their devices
+	Known         KnownPorts // which net adapters these are
 	RestartPolicy string
 	// KeepOwedOnDelete leaves a restart that is due when the resource goes.
 	KeepOwedOnDelete bool
@@ -35,6 +36,7 @@ type Routing struct {
 	Err       error    // why the guest could not be asked
 	Debts     []Debt
 	Notes     []Note
+	Known     KnownPorts
 }
 
 // offloadSetting is Get-NetOffloadGlobalSetting.
@@ -87,7 +89,8 @@ func (h *Host) ReadRouting(ctx context.Context, spec RoutingSpec) (*Routing, err
 		if err != nil {
 			return nil, err
 		}
-		out := &Routing{Across: more.Across, Restarted: inv.deviceTitles(spec.Adapters)}
+		out := &Routing{Across: more.Across, Restarted: inv.deviceTitles(nowCalled(inv.NetAdapters, spec.Adapters, spec.Known)),
+			Known: knowPorts(inv.NetAdapters, spec.Adapters, spec.Known)}
 		h.finishRoutingRead(inv, &spec, out)
 		return out, nil
 	}
@@ -99,7 +102,7 @@ func (h *Host) ReadRouting(ctx context.Context, spec RoutingSpec) (*Routing, err
 	if err != nil {
 		return nil, err
 	}
-	out := &Routing{Restarted: []string{GuestAdapterTitle(spec.Adapters, spec.Target.VMName)}}
+	out := &Routing{Restarted: []string{GuestAdapterTitle(spec.Adapters, spec.Target.VMName)}, Known: spec.Known}
 	if out.VM, err = t.vm(ctx, inv, op); err != nil {
 		return nil, err
 	}

@@ -15,7 +15,9 @@ type routingChange struct {
 	op      string
 	target  *target
 	spec    *RoutingSpec
-	former  []string // net adapters that were named before: what they owe is paid too
+	former  []string   // net adapters that were named before: what they owe is paid too
+	known   KnownPorts // of those
+	names   []string   // net adapters as the configuration has them
 	inv     *Inventory
 	vm      *VM
 	guest   *guestAdapters // of a guest
@@ -43,10 +45,11 @@ func (h *Host) ApplyRouting(ctx context.Context, spec RoutingSpec, old *RoutingS
 		ref = old.Target
 		ref.Credential = spec.Target.Credential
 	}
-	c := &routingChange{host: h, op: op, spec: &spec}
+	c := &routingChange{host: h, op: op, spec: &spec, names: spec.Adapters}
+	claimant := routingClaimant(&spec)
 	defer c.free()
 	if old != nil {
-		c.former = old.Adapters
+		c.former, c.known = old.Adapters, old.Known
 	}
 	if err := c.read(ctx, ref); err != nil {
 		return nil, err
@@ -54,10 +57,13 @@ func (h *Host) ApplyRouting(ctx context.Context, spec RoutingSpec, old *RoutingS
 	if err := c.target.renamed(op, spec.Target.VMName, c.vm); err != nil {
 		return nil, err
 	}
+	if err := h.refuseSwapped(c.nics(), op, c.names, spec.Known); err != nil {
+		return nil, err
+	}
 	if err := c.findAdapters(); err != nil {
 		return nil, err
 	}
-	object, claimant := routingObject(c.vm), routingClaimant(&spec)
+	object := routingObject(c.vm)
 	if have, ok := c.inv.ledger.claim(object); old == nil && (ok && have != claimant || h.claimed.has(object)) {
 		return nil, c.alreadyClaimed(have)
 	}
@@ -66,16 +72,32 @@ func (h *Host) ApplyRouting(ctx context.Context, spec RoutingSpec, old *RoutingS
 	switch {
 	case c.now != spec.Across:
 		c.wish = spec.Across
-	case old == nil || len(old.Adapters) == 0: // it was so before, and whoever made it so restarted what had to
+	case old == nil || len(c.former) == 0: // it was so before, and whoever made it so restarted what had to
 		c.restart = nil
 	default:
-		c.restart = c.added(old.Adapters)
+		c.restart = c.added(c.former)
 	}
 	out, err := c.run(ctx)
 	if err == nil {
 		h.claimed.add(object)
+		out.Known = knowPorts(c.nics(), c.names, spec.Known)
 	}
 	return out, err
+}
+
+// nics are the net adapters of the host, or of the guest.
+func (c *routingChange) nics() []NetAdapter {
+	if c.guest != nil {
+		return c.guest.list
+	}
+	return c.inv.NetAdapters
+}
+
+// followNames makes the net adapters what they are called now.
+func (c *routingChange) followNames() {
+	spec := *c.spec
+	spec.Adapters = nowCalled(c.nics(), spec.Adapters, spec.Known)
+	c.spec, c.former = &spec, nowCalled(c.nics(), c.former, c.known)
 }
 
 // read locks the target and what of it restarts, and reads what is there.
@@ -89,12 +111,13 @@ func (c *routingChange) read(ctx context.Context, ref TargetRef) (err error) {
 	}
 	if !ref.guest() {
 		var unlock func()
-		if c.inv, unlock, err = c.host.readLocked(ctx, c.op, about, append(slices.Clone(c.spec.Adapters), c.former...), partOS, partPorts, partOffload, partLedger); err != nil {
+		if c.inv, unlock, err = c.host.readLocked(ctx, c.op, about, append(c.spec.Known.lockedBy(c.spec.Adapters), c.known.lockedBy(c.former)...), partOS, partPorts, partOffload, partLedger); err != nil {
 			return err
 		}
 		first := c.unlock
 		c.unlock = func() { unlock(); first() }
 		c.now, c.w = c.inv.Across, c.inv.ledger.writes()
+		c.followNames()
 		return nil
 	}
 	b := c.host.batch(c.op, about)
@@ -114,6 +137,7 @@ func (c *routingChange) read(ctx context.Context, ref TargetRef) (err error) {
 	if c.guest.err = c.target.failure(c.op, c.vm, setting.Errors); c.guest.err == nil {
 		c.guest.err = c.target.failure(c.op, c.vm, nics.Errors)
 	}
+	c.followNames()
 	c.target.guest.VMID = c.vm.ID
 	if len(setting.Items) > 0 {
 		c.now = setting.Items[0].NetworkDirectAcrossIPSubnets
@@ -303,76 +327,4 @@ func (c *routingChange) payOne(ctx context.Context, t restartTarget, epoch int, 
 		return err
 	}
 	return c.host.settle(ctx, c.inv.ledger, func(x Debt) bool { return x.Kind == RestartNetAdapter && x.TargetID == t.id })
-}
-
-// DeleteRouting puts back what was there before and restarts the net adapters that are to follow. What an import found
-// has no before: it stays as it is. A guest that cannot be reached is an error, unless it is to be forgotten.
-func (h *Host) DeleteRouting(ctx context.Context, spec RoutingSpec, forget bool) ([]Note, error) {
-	const op = "restore " + settingAcross
-	c := &routingChange{host: h, op: op, spec: &spec, removal: true}
-	defer c.free()
-	err := c.read(ctx, spec.Target)
-	if IsNotFound(err) && spec.Target.VMID != "" && c.inv != nil { // the VM is gone, and its guest with it
-		gone := &VM{ID: spec.Target.VMID}
-		h.claimed.remove(routingObject(gone))
-		return nil, h.forgetObject(ctx, op, c.inv, routingObject(gone), routingOwner(gone))
-	}
-	if err != nil {
-		return nil, err
-	}
-	object := routingObject(c.vm)
-	was, known := c.inv.ledger.before(object, settingAcross)
-	known = known && was.Value != nil
-	if c.guest != nil && c.guest.err != nil {
-		return c.leaveGuest(ctx, forget, known)
-	}
-	var notes []Note
-	switch {
-	case !known:
-		notes = append(notes, Note{settingAcross + " of " + spec.Target.about() + " stays as it is", "The resource was imported, so what was there before it is not known. It keeps " + c.now + "."})
-	case c.now != *was.Value:
-		c.wish = *was.Value
-		c.keepFound()
-	}
-	c.w.dropObject(object)
-	out, err := c.run(ctx)
-	if err != nil {
-		return notes, err
-	}
-	if c.unpaid {
-		return notes, &Error{Kind: Other, Op: op, Host: h.Name, Object: routingAbout(spec.Target), Cause: out.Notes[0].Summary + ": " + out.Notes[0].Detail, Fix: "Apply the destroy again: the restart is still owed."}
-	}
-	h.claimed.remove(object)
-	return append(notes, out.Notes...), nil
-}
-
-// leaveGuest ends a resource whose guest cannot be reached.
-func (c *routingChange) leaveGuest(ctx context.Context, forget, changed bool) (notes []Note, err error) {
-	object, owner := routingObject(c.vm), routingOwner(c.vm)
-	owed, _ := c.inv.openDebts(func(d Debt) bool { return d.Owner == owner })
-	if changed || len(owed) > 0 {
-		note, err := c.target.forgetOrFail(c.guest.err, forget, settingAcross)
-		if err != nil {
-			return nil, err
-		}
-		notes = append(notes, note)
-	}
-	c.host.claimed.remove(object)
-	return notes, c.host.forgetObject(ctx, c.op, c.inv, object, owner)
-}
-
-// keepFound lists what of the named adapters is still there to restart.
-func (c *routingChange) keepFound() {
-	spec := *c.spec
-	spec.Adapters = nil
-	for _, name := range c.spec.Adapters {
-		_, onHost := c.inv.device(name, "")
-		if c.guest == nil && onHost || c.guest != nil && c.guest.has(name) {
-			spec.Adapters = append(spec.Adapters, name)
-		}
-	}
-	c.spec = &spec
-	if len(spec.Adapters) > 0 {
-		_ = c.findAdapters() // every name was just seen
-	}
 }

@@ -19,7 +19,7 @@ func (h *Host) unreachable(op, about string, c wire.CommandError) error {
 // connection of its own.
 func sessionCause(c wire.CommandError) (cause, fix string) {
 	switch idHead(c) {
-	case "InvalidVMState":
+	case wire.ErrorGuestNotRunning:
 		return "The VM is not running, so nothing inside it can be reached.", "Start the VM, or remove the guest's resources from the configuration while it is off."
 	case "InvalidVMIdNotSingle", "InvalidVMNameNotSingle":
 		return "The host shows the VM to Hyper-V administrators only, or the VM is gone.", "Make the WinRM user a member of Hyper-V Administrators or Administrators on the host."

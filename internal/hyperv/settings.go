@@ -53,7 +53,8 @@ func registrySetting(r *GuestRdmaRegistry) string { return r.Service + `\Paramet
 
 // NicSettingsSpec is what all ports of one device shall hold. Nil fields are not managed.
 type NicSettingsSpec struct {
-	Ports         []string // one or more ports of the device
+	Ports         []string   // one or more ports of the device
+	Known         KnownPorts `json:"-"` // which net adapters these are
 	Sriov         *bool
 	Vmq           *bool
 	Rdma          *bool
@@ -82,6 +83,7 @@ type NicSettings struct {
 	Unequal    []string          // keywords that are not the same on all ports
 	Debts      []Debt
 	Notes      []Note
+	Known      KnownPorts
 }
 
 func nicSettingsOwner(d *Device) string { return "hyperv_nic_rdma_settings:" + d.Location }
@@ -143,7 +145,11 @@ func (h *Host) ReadNicSettings(ctx context.Context, port string, spec NicSetting
 			inv = &shared
 		}
 	}
+	port = nowCalled(inv.NetAdapters, []string{port}, spec.Known)[0]
 	out, err := h.nicSettings(inv, "read the settings of the net adapters", port, spec)
+	if err == nil {
+		out.Known = knowPorts(inv.NetAdapters, spec.Ports, spec.Known)
+	}
 	if err == nil && inv.ledger != nil {
 		if who, ok := inv.ledger.claim(out.Device.object()); ok && who == nicClaimant(spec.Ports) {
 			h.claimed.add(out.Device.object())

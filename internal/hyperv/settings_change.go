@@ -15,16 +15,21 @@ import (
 // (facts.md 33, 34). old is what was managed before, nil on create.
 func (h *Host) ApplyNicSettings(ctx context.Context, spec NicSettingsSpec, old *NicSettingsSpec) (*NicSettings, error) {
 	const op = "change the settings of the net adapters"
-	inv, unlock, err := h.readLocked(ctx, op, portsAbout(spec.Ports), spec.Ports, nicParts(&spec, old)...)
+	inv, unlock, err := h.readLocked(ctx, op, portsAbout(spec.Ports), spec.Known.lockedBy(spec.Ports), nicParts(&spec, old)...)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
+	configured := spec.Ports
+	if err := h.refuseSwapped(inv.NetAdapters, op, configured, spec.Known); err != nil {
+		return nil, err
+	}
+	spec.Ports = nowCalled(inv.NetAdapters, configured, spec.Known)
 	d, err := h.checkOneDevice(inv, op, &spec)
 	if err != nil {
 		return nil, err
 	}
-	claimant := nicClaimant(spec.Ports)
+	claimant := nicClaimant(configured)
 	if have, ok := inv.ledger.claim(d.object()); old == nil && (ok && have != claimant || h.claimed.has(d.object())) {
 		return nil, alreadyClaimed(h, op, d, have)
 	}
@@ -36,6 +41,7 @@ func (h *Host) ApplyNicSettings(ctx context.Context, spec NicSettingsSpec, old *
 	out, err := c.run(ctx, nicSettingsOwner(d))
 	if err == nil {
 		h.claimed.add(d.object())
+		out.Known = knowPorts(inv.NetAdapters, configured, spec.Known)
 	}
 	return out, err
 }
@@ -322,57 +328,6 @@ func (c *nicChange) verify(inv *Inventory) error {
 		}
 	}
 	return nil
-}
-
-// DeleteNicSettings puts back what the device's ports held before, gives up the claim and bounces the
-// device if anything changed. What an import found has no before: it stays as it is.
-func (h *Host) DeleteNicSettings(ctx context.Context, spec NicSettingsSpec) ([]Note, error) {
-	const op = "restore the settings of the net adapters"
-	inv, unlock, err := h.readLocked(ctx, op, portsAbout(spec.Ports), spec.Ports, append(nicParts(&spec), partSwitches)...)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	var port string
-	for _, p := range spec.Ports {
-		if _, ok := inv.netAdapter(p); ok {
-			port = p
-		}
-	}
-	if port == "" {
-		return []Note{{"The net adapters are gone", "None of " + quoteList(spec.Ports) + " is there any more, so nothing can be put back."}}, nil
-	}
-	d, err := h.deviceByPort(inv, op, "net_adapter_names", port, spec.Profile)
-	if err != nil {
-		return nil, err
-	}
-	empty := NicSettingsSpec{Ports: spec.Ports, Profile: spec.Profile, RestartPolicy: spec.RestartPolicy, KeepOwedOnDelete: spec.KeepOwedOnDelete}
-	c := &nicChange{host: h, inv: inv, device: d, op: op, spec: &empty, w: inv.ledger.writes(), unlock: unlock, removal: true}
-	c.putBackRemoved(&spec, nil)
-	var kept []string
-	for _, s := range spec.wanted(d.Profile) {
-		key := s.keyword
-		if key == "" {
-			key = settingNumVFs
-		}
-		if _, known := inv.ledger.before(portObject(d.Ports[0]), key); !known {
-			kept = append(kept, s.attribute)
-		}
-	}
-	c.w.release(d.object())
-	c.w.dropGoneSwitches(inv)
-	out, err := c.run(ctx, nicSettingsOwner(d))
-	if err != nil {
-		return nil, err
-	}
-	if c.unpaid {
-		return nil, &Error{Kind: Other, Op: op, Host: h.Name, Object: portsAbout(d.PortNames()), Cause: out.Notes[0].Detail, Fix: "Apply the destroy again: the restart is still owed."}
-	}
-	h.claimed.remove(d.object())
-	if len(kept) > 0 {
-		return append(out.Notes, Note{"Settings of the net adapters stay as they are", strings.Join(unique(kept), ", ") + " of " + d.Title() + ": the resource was imported, so what was there before it is not known."}), nil
-	}
-	return out.Notes, nil
 }
 
 func unique(list []string) []string {

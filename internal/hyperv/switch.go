@@ -20,6 +20,7 @@ const (
 type SwitchSpec struct {
 	Name                   string
 	NetAdapterNames        []string
+	Known                  KnownPorts // which net adapters these are
 	EnableEmbeddedTeaming  *bool
 	AllowManagementOS      *bool
 	MinimumBandwidthMode   string // "", Default or None: anything else keeps SR-IOV off (facts.md 10, 11)
@@ -41,6 +42,7 @@ type SwitchSpec struct {
 type Switch struct {
 	VMSwitch
 	NetAdapterNames        []string
+	Members                []NetAdapter // the same
 	LoadBalancingAlgorithm string
 	ManagementAdapter      bool               // a host vNIC named like the switch exists (facts.md 16)
 	Profile                string             // of the first member's driver
@@ -125,7 +127,7 @@ func (inv *Inventory) describeSwitch(s VMSwitch) *Switch {
 	out := &Switch{VMSwitch: s, Connected: inv.connectedTo(s.ID)}
 	for _, guid := range s.NetAdapterInterfaceGuid {
 		if nic, ok := inv.netAdapterByGUID(guid); ok {
-			out.NetAdapterNames = append(out.NetAdapterNames, nic.Name)
+			out.NetAdapterNames, out.Members = append(out.NetAdapterNames, nic.Name), append(out.Members, *nic)
 			if out.Profile == "" {
 				out.Profile = profileOf("", nic.DriverFileName).Name
 			}

@@ -11,11 +11,15 @@ import (
 // load balancing of a team; then it pays the restarts that are owed, and connects what waits for the switch.
 func (h *Host) UpdateSwitch(ctx context.Context, id string, spec SwitchSpec) (*Switch, error) {
 	const op = "change the switch"
-	inv, unlock, err := h.readLocked(ctx, op, switchAbout(spec.Name), spec.NetAdapterNames, partHost, partNetAdapters, partSwitches, partLedger, partHostNetwork)
+	inv, unlock, err := h.readLocked(ctx, op, switchAbout(spec.Name), spec.Known.lockedBy(spec.NetAdapterNames), partHost, partNetAdapters, partSwitches, partLedger, partHostNetwork)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { unlock() }()
+	if err := h.refuseSwapped(inv.NetAdapters, op, spec.NetAdapterNames, spec.Known); err != nil {
+		return nil, err
+	}
+	spec.NetAdapterNames = nowCalled(inv.NetAdapters, spec.NetAdapterNames, spec.Known)
 	now, err := h.switchByID(inv, id)
 	if err != nil {
 		return nil, err

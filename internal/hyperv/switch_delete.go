@@ -44,8 +44,12 @@ func (h *Host) DeleteSwitch(ctx context.Context, id string, spec SwitchSpec) ([]
 	}
 	arrived()
 	if h.currentEpoch() != epoch { // something of ours changed the host, or paid the device's debts, while we waited
-		if inv, now, err = h.switchToRemove(ctx, op, id, spec); err != nil || now == nil {
+		if inv, now, err = h.switchToRemove(ctx, op, id, spec); err != nil {
 			return nil, err
+		}
+		if now == nil { // whoever removed it may not have paid for it
+			unlock()
+			return h.payOrphanDebts(ctx, inv, id, spec)
 		}
 	}
 	w := inv.ledger.writes()

@@ -41,6 +41,9 @@ func adapterGUID(id string) string {
 	return strings.ToLower(strings.Trim(id, "{}"))
 }
 
+// SameAdapterID says whether two ids of VM network adapters name the same one: as a GUID, or as a text that ends in it.
+func SameAdapterID(a, b string) bool { return adapterGUID(a) == adapterGUID(b) }
+
 // macDigits is a MAC address as Hyper-V writes it: twelve hexadecimal digits in upper case.
 func macDigits(s string) string {
 	return strings.ToUpper(strings.NewReplacer("-", "", ":", "", ".", "").Replace(s))

@@ -2,7 +2,9 @@ package powershell
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/powershell/wire"
 	"github.com/hyperv-rdma/terraform-provider-hyperv/internal/winrm"
@@ -140,6 +142,10 @@ func (p *part) run(ctx context.Context, calls []Call, before []wire.Result) ([]w
 	if p.guest && !machineFound(calls, p.from, before) {
 		return failed(own, wire.CommandError{ID: wire.ErrorReferenceEmpty, Category: "ObjectNotFound", Message: "The virtual machine that this call refers to was not found."}), nil
 	}
+	if state, known := machineState(calls, p.from, before); p.guest && known && state != stateRunning {
+		return failed(own, wire.CommandError{ID: wire.ErrorGuestNotRunning, Category: "InvalidArgument", Session: true,
+			Message: fmt.Sprintf("The virtual machine %s is not running: its state is %s.", calls[p.from].Guest.Name, state)}), nil
+	}
 	batch := make([]Call, 0, len(p.replay)+len(own))
 	for _, i := range p.replay {
 		again := calls[i]
@@ -187,6 +193,27 @@ func machineFound(calls []Call, i int, before []wire.Result) bool {
 		}
 	}
 	return true
+}
+
+// stateRunning is the State of a machine that has a guest to talk to.
+const stateRunning = "Running"
+
+// machineState is the machine's state as an earlier call of the batch read it. Known is false where none did.
+func machineState(calls []Call, i int, before []wire.Result) (state string, known bool) {
+	if calls[i].Guest == nil || calls[i].Guest.State == nil {
+		return "", false
+	}
+	ref := calls[i].Guest.State
+	j := savedBy(calls[:i], nil, ref.Call)
+	if j < 0 || j >= len(before) || ref.Index == nil || len(before[j].Output) <= *ref.Index {
+		return "", false
+	}
+	var properties map[string]any
+	if json.Unmarshal(before[j].Output[*ref.Index], &properties) != nil {
+		return "", false
+	}
+	state, known = properties[ref.Path].(string)
+	return state, known
 }
 
 // failed is the same error for each call, up to one that stops the batch.

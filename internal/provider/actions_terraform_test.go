@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,7 +25,84 @@ func nextTerraform(t *testing.T) (*terraform, string) {
 	dir := t.TempDir()
 	cli, err := tfexec.NewTerraform(dir, path)
 	must(t, err)
+	v, _, err := cli.Version(t.Context(), true)
+	must(t, err)
+	if !hasActions(v.Core().Segments()) {
+		t.Fatalf("%s names %s, which is Terraform %s: actions need 1.14.1 or later.", name, path, v)
+	}
 	return &terraform{t: t, dir: dir, cli: cli}, path
+}
+
+// hasActions says whether a Terraform of this version runs the actions of a provider as these tests need it.
+func hasActions(version []int) bool { return slices.Compare(version, []int{1, 14, 1}) >= 0 }
+
+func TestHasActions(t *testing.T) {
+	for _, tt := range []struct {
+		version []int
+		want    bool
+	}{
+		{[]int{1, 11, 4}, false}, {[]int{1, 14, 0}, false}, {[]int{1, 14, 1}, true}, {[]int{1, 14, 10}, true}, {[]int{1, 15, 0}, true}, {[]int{2, 0, 0}, true}, {[]int{0, 15, 5}, false},
+	} {
+		if got := hasActions(tt.version); got != tt.want {
+			t.Errorf("%v: %t", tt.version, got)
+		}
+	}
+}
+
+// TestOpenTofuWithActions: a CLI that knows no actions takes the provider all the same.
+func TestOpenTofuWithActions(t *testing.T) {
+	path := openTofu()
+	if path == "" {
+		t.Skip("no tofu found (TF_ACC_TERRAFORM_PATH, PATH, .cache/bin/tofu): the provider with its actions was not loaded in OpenTofu")
+	}
+	t.Setenv("TF_ACC_PROVIDER_HOST", "registry.opentofu.org")
+	l := startLab(t, "intel-x722")
+	before := l.state()
+	dir := t.TempDir()
+	cli, err := tfexec.NewTerraform(dir, path)
+	must(t, err)
+	tf := &terraform{t: t, dir: dir, cli: cli}
+	tf.write("main.tf", l.hcl("hv1")+`
+terraform {
+  required_providers {
+    hyperv = { source = "hyperv-rdma/hyperv" }
+  }
+}
+resource "hyperv_nic_rdma_settings" "rdma" {
+  net_adapter_names = ["iWARP 1"]
+  rdma_max_vfs      = 8
+}
+`)
+	tf.init()
+	tf.apply(0)
+	tf.settled()
+	tf.destroy(0)
+	if after := l.settledState(before); after != before {
+		t.Errorf("the lab is not as it was:\n%s", textDiff(before, after))
+	}
+}
+
+// openTofu finds an OpenTofu, "" if there is none.
+func openTofu() string {
+	built, err := filepath.Abs("../../.cache/bin/tofu")
+	if err != nil {
+		built = ""
+	}
+	for _, candidate := range []string{os.Getenv("TF_ACC_TERRAFORM_PATH"), "tofu", built} {
+		if candidate == "" {
+			continue
+		}
+		found, err := exec.LookPath(candidate)
+		if err != nil {
+			continue
+		}
+		if out, err := exec.Command(found, "version").Output(); err == nil && strings.HasPrefix(string(out), "OpenTofu") {
+			if found, err = filepath.Abs(found); err == nil {
+				return found
+			}
+		}
+	}
+	return ""
 }
 
 // run runs a command that terraform-exec does not know, and gives what it prints.

@@ -218,7 +218,7 @@ func (m *dcbModel) drift(ctx context.Context, d *hyperv.Dcb, diags *diag.Diagnos
 	if !m.NetAdapterNames.IsNull() {
 		var on []customtypes.Name
 		for _, name := range namesOf(m.NetAdapterNames) {
-			if slices.ContainsFunc(d.Adapters, func(a hyperv.AdapterQos) bool { return a.Enabled && strings.EqualFold(a.Name, name) }) {
+			if d.On(name) {
 				on = append(on, customtypes.NewName(name))
 			}
 		}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -71,9 +70,9 @@ func (r *dcbResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp
 		"dcbx_willing": schema.BoolAttribute{Optional: true,
 			MarkdownDescription: "Whether the host takes its settings from the switch. While it is `true`, as Windows has it at first, no net adapter gets the settings of this resource: set `false` (facts.md 85a, 86)." + nothing},
 		"net_adapter_names": schema.ListAttribute{Optional: true, ElementType: customtypes.NameType{},
-			MarkdownDescription: "Net adapters with DCB on (Enable-NetAdapterQos): the physical ports, also those under a virtual switch. A net adapter that is turned on or back restarts all ports of its device once (facts.md 33, 85c). " +
+			MarkdownDescription: "Net adapters with DCB on (Enable-NetAdapterQos): the physical ports, also those under a virtual switch. A net adapter that is turned on or back restarts all ports of its device once (facts.md 33, 85c). " + renamedNetAdapters + " " +
 				"Their keyword `*QOS` says the same: leave it out of `advanced_properties` of `hyperv_nic_rdma_settings`.",
-			Validators: []validator.List{listvalidator.SizeAtLeast(1), listvalidator.UniqueValues(), listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))}},
+			Validators: netAdapterNamesValidators()},
 		"restart_on_destroy": restartOnDestroyAttribute(),
 		"restart_trigger":    restartTriggerAttribute(),
 		"actual": schema.SingleNestedAttribute{Computed: true, MarkdownDescription: "What the host says.",
@@ -177,6 +176,7 @@ func (r *dcbResource) Create(ctx context.Context, req resource.CreateRequest, re
 	m.restartModel = m.applied(ctx, d.Debts, &resp.Diagnostics)
 	addNotes(&resp.Diagnostics, d.Notes)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	keepPorts(ctx, resp.Private, d.Known, &resp.Diagnostics)
 }
 
 func (r *dcbResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
@@ -191,7 +191,7 @@ func (r *dcbResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	}
 	ctx, cancel := within(ctx, m.Timeouts.Read, 2*time.Minute, &resp.Diagnostics)
 	defer cancel()
-	d, err := h.ReadDcb(ctx)
+	d, err := h.ReadDcb(ctx, namesOf(m.NetAdapterNames), knownPorts(ctx, req.Private, &resp.Diagnostics))
 	if err != nil {
 		addError(&resp.Diagnostics, failed{"read", dcbThing, h.Name}, err)
 		return
@@ -201,6 +201,7 @@ func (r *dcbResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	m.drift(ctx, d, &resp.Diagnostics)
 	m.restartModel = m.read(ctx, d.Debts, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	keepPorts(ctx, resp.Private, d.Known, &resp.Diagnostics)
 }
 
 func (r *dcbResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
@@ -213,8 +214,10 @@ func (r *dcbResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	}
 	ctx, cancel := within(ctx, m.Timeouts.Update, 20*time.Minute, &resp.Diagnostics)
 	defer cancel()
-	old := state.spec(ctx, &resp.Diagnostics)
-	d, err := h.ApplyDcb(ctx, m.spec(ctx, &resp.Diagnostics), &old)
+	old, spec := state.spec(ctx, &resp.Diagnostics), m.spec(ctx, &resp.Diagnostics)
+	old.Known = knownPorts(ctx, req.Private, &resp.Diagnostics)
+	spec.Known = old.Known
+	d, err := h.ApplyDcb(ctx, spec, &old)
 	if err != nil {
 		addError(&resp.Diagnostics, failed{"update", dcbThing, h.Name}, err)
 		return
@@ -223,6 +226,7 @@ func (r *dcbResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	m.fill(ctx, h.Name, d, &resp.Diagnostics)
 	m.restartModel = m.applied(ctx, d.Debts, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	keepPorts(ctx, resp.Private, d.Known, &resp.Diagnostics)
 	m.addUpdateNotes(&resp.Diagnostics, d.Notes, d.Debts)
 }
 
@@ -235,7 +239,9 @@ func (r *dcbResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	}
 	ctx, cancel := within(ctx, m.Timeouts.Delete, 20*time.Minute, &resp.Diagnostics)
 	defer cancel()
-	notes, err := h.DeleteDcb(ctx, m.spec(ctx, &resp.Diagnostics))
+	spec := m.spec(ctx, &resp.Diagnostics)
+	spec.Known = knownPorts(ctx, req.Private, &resp.Diagnostics)
+	notes, err := h.DeleteDcb(ctx, spec)
 	if err != nil {
 		addError(&resp.Diagnostics, failed{"delete", dcbThing, h.Name}, err)
 		return
@@ -253,7 +259,7 @@ func (r *dcbResource) ImportState(ctx context.Context, req resource.ImportStateR
 	if h == nil {
 		return
 	}
-	d, err := h.ReadDcb(ctx)
+	d, err := h.ReadDcb(ctx, nil, nil)
 	if err != nil {
 		addError(&resp.Diagnostics, failed{"import", dcbThing, h.Name}, err)
 		return

@@ -148,6 +148,7 @@ func (r *guestRdmaEnablementResource) Create(ctx context.Context, req resource.C
 	}
 	m.store(ctx, h.Name, g, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	keepAdapterName(ctx, resp.Private, g.Adapter, &resp.Diagnostics)
 }
 
 // store takes over the result of a create or an update.
@@ -189,6 +190,7 @@ func (r *guestRdmaEnablementResource) Read(ctx context.Context, req resource.Rea
 	rememberVMName(ctx, was, m.VMName, req, resp)
 	m.restartModel = m.read(ctx, g.Adapter.Debts, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	keepAdapterName(ctx, resp.Private, g.Adapter, &resp.Diagnostics)
 }
 
 func (r *guestRdmaEnablementResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
@@ -208,6 +210,7 @@ func (r *guestRdmaEnablementResource) Update(ctx context.Context, req resource.U
 	}
 	m.store(ctx, h.Name, g, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	keepAdapterName(ctx, resp.Private, g.Adapter, &resp.Diagnostics)
 }
 
 func (r *guestRdmaEnablementResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
@@ -247,4 +250,5 @@ func (r *guestRdmaEnablementResource) ImportState(ctx context.Context, req resou
 	m.fill(ctx, h.Name, g, nil, &resp.Diagnostics)
 	m.restartModel = m.read(ctx, g.Adapter.Debts, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	keepAdapterName(ctx, resp.Private, g.Adapter, &resp.Diagnostics)
 }

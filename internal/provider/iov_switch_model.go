@@ -92,9 +92,9 @@ func (m *iovSwitchModel) spec(ctx context.Context, diags *diag.Diagnostics) hype
 }
 
 // drift takes over what the host says of the managed settings.
-func (m *iovSwitchModel) drift(ctx context.Context, s *hyperv.Switch, diags *diag.Diagnostics) {
+func (m *iovSwitchModel) drift(ctx context.Context, s *hyperv.Switch, known hyperv.KnownPorts, diags *diag.Diagnostics) {
 	m.Name = customtypes.NewName(s.Name)
-	m.NetAdapterNames = keepOrder(ctx, m.NetAdapterNames, s.NetAdapterNames, diags)
+	m.NetAdapterNames = keepOrder(ctx, m.NetAdapterNames, s.MembersAs(namesOf(m.NetAdapterNames), known), diags)
 	if !m.EnableEmbeddedTeaming.IsNull() {
 		m.EnableEmbeddedTeaming = types.BoolValue(s.EmbeddedTeamingEnabled)
 	}

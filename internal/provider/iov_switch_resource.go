@@ -48,8 +48,8 @@ func (r *iovSwitchResource) Schema(ctx context.Context, _ resource.SchemaRequest
 			MarkdownDescription: "Name of the switch. Changed in place (Rename-VMSwitch); the switch keeps its id and its adapters.",
 			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)}},
 		"net_adapter_names": schema.ListAttribute{Required: true, ElementType: customtypes.NameType{},
-			MarkdownDescription: "Names of the physical net adapters. Several make a team (Switch Embedded Teaming, 1 to 8 identical adapters). Changed in place: a team gains and loses members, a switch without a team gets the other adapter.",
-			Validators:          []validator.List{listvalidator.SizeBetween(1, 8), listvalidator.UniqueValues(), listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))}},
+			MarkdownDescription: "Names of the physical net adapters. Several make a team (Switch Embedded Teaming, 1 to 8 identical adapters). Changed in place: a team gains and loses members, a switch without a team gets the other adapter. " + renamedNetAdapters,
+			Validators:          []validator.List{listvalidator.SizeBetween(1, 8), uniqueNames{}, listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))}},
 		"enable_embedded_teaming": schema.BoolAttribute{Optional: true,
 			MarkdownDescription: "Whether the switch is a team, also of one adapter. Default: only with several adapters. Can only be chosen when the switch is made: a change replaces it.",
 			PlanModifiers:       []planmodifier.Bool{boolplanmodifier.RequiresReplace()}},
@@ -191,6 +191,7 @@ func (r *iovSwitchResource) Create(ctx context.Context, req resource.CreateReque
 		m.restartModel = m.applied(ctx, s.Debts, &resp.Diagnostics)
 		addNotes(&resp.Diagnostics, s.Notes)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+		keepPorts(ctx, resp.Private, s.KnownMembers(namesOf(m.NetAdapterNames), nil), &resp.Diagnostics)
 	}
 	if err != nil {
 		addError(&resp.Diagnostics, failed{"create", switchThing(m.Name), h.Name}, err)
@@ -219,10 +220,12 @@ func (r *iovSwitchResource) Read(ctx context.Context, req resource.ReadRequest, 
 		return
 	}
 	m.RestartTrigger = keptRestartTrigger(m.RestartTrigger)
-	m.drift(ctx, s, &resp.Diagnostics)
+	known := knownPorts(ctx, req.Private, &resp.Diagnostics)
+	m.drift(ctx, s, known, &resp.Diagnostics)
 	m.fill(ctx, h.Name, s, &resp.Diagnostics)
 	m.restartModel = m.read(ctx, s.Debts, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	keepPorts(ctx, resp.Private, s.KnownMembers(namesOf(m.NetAdapterNames), known), &resp.Diagnostics)
 }
 
 // gone takes a switch that is not there any more out of the state, unless a destroy that was cut off still owes
@@ -253,7 +256,9 @@ func (r *iovSwitchResource) Update(ctx context.Context, req resource.UpdateReque
 	}
 	ctx, cancel := within(ctx, m.Timeouts.Update, 10*time.Minute, &resp.Diagnostics)
 	defer cancel()
-	s, err := h.UpdateSwitch(ctx, state.SwitchID.ValueString(), m.spec(ctx, &resp.Diagnostics))
+	spec := m.spec(ctx, &resp.Diagnostics)
+	spec.Known = knownPorts(ctx, req.Private, &resp.Diagnostics)
+	s, err := h.UpdateSwitch(ctx, state.SwitchID.ValueString(), spec)
 	if err != nil {
 		addError(&resp.Diagnostics, failed{"update", switchThing(m.Name), h.Name}, err)
 		return
@@ -263,6 +268,7 @@ func (r *iovSwitchResource) Update(ctx context.Context, req resource.UpdateReque
 	m.restartModel = m.applied(ctx, s.Debts, &resp.Diagnostics)
 	addNotes(&resp.Diagnostics, s.Notes)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	keepPorts(ctx, resp.Private, s.KnownMembers(namesOf(m.NetAdapterNames), spec.Known), &resp.Diagnostics)
 }
 
 func (r *iovSwitchResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {

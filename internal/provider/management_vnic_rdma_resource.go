@@ -48,9 +48,9 @@ func (r *managementVnicRdmaResource) Schema(ctx context.Context, _ resource.Sche
 		"id":   computedForGood("`host/GUID of the adapter`. Import takes the same, or `host/switch/adapter` with the adapter's name: `hv1/RDMA/SMB_1`. A `/` inside a part is written `%2F`, a `%` is written `%25`."),
 		"host": hostAttribute(),
 		"switch_name": schema.StringAttribute{Required: true, CustomType: customtypes.NameType{},
-			MarkdownDescription: "Name of the virtual switch, with or without Switch Embedded Teaming. A switch on a classic team (LBFO) is refused: RDMA does not pass it (facts.md 21). Another name replaces the adapter; a switch that is renamed outside of Terraform is followed by its id.",
+			MarkdownDescription: "Name of the virtual switch, with or without Switch Embedded Teaming. A switch on a classic team (LBFO) is refused: RDMA does not pass it (facts.md 21). Another name replaces the adapter; a switch that is renamed outside of Terraform is followed by its id, and its new name replaces nothing.",
 			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
-			PlanModifiers:       []planmodifier.String{customtypes.KeepName(), stringplanmodifier.RequiresReplace()}},
+			PlanModifiers:       []planmodifier.String{customtypes.KeepName(), replaceOtherSwitch()}},
 		"name": schema.StringAttribute{Required: true, CustomType: customtypes.NameType{},
 			MarkdownDescription: "Name of the adapter, unique on the switch and not the switch's own (that one is `allow_management_os` of `hyperv_iov_switch`). Changed in place; the net adapter `vEthernet (name)` is renamed with it unless somebody gave it a name of its own (facts.md 88).",
 			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)}},
@@ -91,6 +91,17 @@ func (r *managementVnicRdmaResource) Schema(ctx context.Context, _ resource.Sche
 			"Its IP configuration is left to you. Destroy removes the adapter, unless the host is reached through it.",
 		Attributes: attributes,
 	}
+}
+
+// replaceOtherSwitch replaces the adapter where the configuration names another switch, but not where it follows a rename
+// of the switch that the adapter is on.
+func replaceOtherSwitch() planmodifier.String {
+	const what = "The name of another switch replaces the adapter; the new name of its own does not."
+	return stringplanmodifier.RequiresReplaceIf(func(ctx context.Context, req planmodifier.StringRequest, resp *stringplanmodifier.RequiresReplaceIfFuncResponse) {
+		var now types.String
+		resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("actual").AtName("switch_name"), &now)...)
+		resp.RequiresReplace = req.PlanValue.IsUnknown() || !customtypes.EqualName(req.PlanValue.ValueString(), now.ValueString())
+	}, what, what)
 }
 
 // ModifyPlan fills in the host, drops changes that are only another spelling, and says that RDMA restarts the adapter.

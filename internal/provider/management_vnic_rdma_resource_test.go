@@ -371,3 +371,33 @@ resource "hyperv_management_vnic_rdma" "second" {
 		t.Errorf("the lab is not as it was:\n%s", textDiff(before, after))
 	}
 }
+
+// The configuration follows a switch that was renamed: the adapter stays. Another switch is another adapter.
+func TestManagementVnicFollowsItsSwitch(t *testing.T) {
+	t.Parallel()
+	l := startLab(t, "intel-x722", onTeam)
+	before := l.state()
+	v := l.harness("hv1").resource(vnicType)
+	mustApply(t, v, object{"switch_name": "SET", "name": "SMB_1"})
+	id := v.state["adapter_id"]
+	l.cmdlet("hv1", "host", "Rename-VMSwitch", object{"Name": "SET", "NewName": "Team 'x'"})
+	follows := object{"switch_name": "team 'X'", "name": "SMB_1"}
+	if d := v.refresh().errors(); len(d) > 0 {
+		t.Fatal(d)
+	}
+	for name, other := range map[string]bool{"team 'X'": false, "SET": false, "Other": true, unknown: true} {
+		if p := v.plan(object{"switch_name": name, "name": "SMB_1"}); len(p.replace) > 0 != other {
+			t.Errorf("switch_name %q: replaced because of %v", name, p.replace)
+		}
+	}
+	l.unchanged(func() { mustApply(t, v, follows) })
+	if v.state["adapter_id"] != id {
+		t.Error("another adapter was made")
+	}
+	v.settled(follows)
+	mustApply(t, v, nil)
+	l.cmdlet("hv1", "host", "Rename-VMSwitch", object{"Name": "Team 'x'", "NewName": "SET"})
+	if after := l.settledState(before); after != before {
+		t.Errorf("the lab is not as it was:\n%s", textDiff(before, after))
+	}
+}

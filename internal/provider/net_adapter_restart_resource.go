@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
-	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -54,8 +53,8 @@ func (r *netAdapterRestartResource) Schema(ctx context.Context, _ resource.Schem
 			"id":   idAttribute(netAdapterRestartImport()),
 			"host": hostAttribute(),
 			"net_adapter_names": schema.ListAttribute{Required: true, ElementType: customtypes.NameType{},
-				MarkdownDescription: "Names of one or more ports of each device, in the order in which the devices are restarted. Changed in place.",
-				Validators:          []validator.List{listvalidator.SizeAtLeast(1), listvalidator.UniqueValues(), listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))}},
+				MarkdownDescription: "Names of one or more ports of each device, in the order in which the devices are restarted. Changed in place. " + renamedNetAdapters,
+				Validators:          netAdapterNamesValidators()},
 			"triggers": schema.MapAttribute{Optional: true, ElementType: types.StringType,
 				MarkdownDescription: "Any values; a change of one looks whether a restart is owed, or makes one, by `restart_when`. `restart_trigger` of `hyperv_nic_rdma_settings` and `hyperv_iov_switch` changes with each change that needs a restart."},
 			"restart_when": schema.StringAttribute{Optional: true, Computed: true, Default: stringdefault.StaticString(restartWhenOwed),
@@ -88,7 +87,7 @@ func (r *netAdapterRestartResource) Create(ctx context.Context, req resource.Cre
 	}
 	timeout, d := m.Timeouts.Create(ctx, restartTimeout)
 	resp.Diagnostics.Append(d...)
-	err := r.restart(ctx, h, &m, timeout, m.RestartWhen.ValueString() != restartWhenAlways, &resp.Diagnostics)
+	known, err := r.restart(ctx, h, &m, nil, timeout, m.RestartWhen.ValueString() != restartWhenAlways, &resp.Diagnostics)
 	if err != nil && m.Devices.IsUnknown() { // nothing was tried, or a switch lacks what it must have: no state, so that nothing is tainted
 		addError(&resp.Diagnostics, failed{"make", restartThing(m.NetAdapterNames), h.Name}, err)
 		return
@@ -97,12 +96,14 @@ func (r *netAdapterRestartResource) Create(ctx context.Context, req resource.Cre
 		resp.Diagnostics.AddWarning("The restart of the net adapters failed", err.Error()+"\n\nIt stays owed and is tried again by the next apply.")
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	keepPorts(ctx, resp.Private, known, &resp.Diagnostics)
 }
 
 // restart makes the restart and fills the model, also where it failed and left a debt. Where an error leaves none, devices
-// stays unknown.
-func (r *netAdapterRestartResource) restart(ctx context.Context, h *hyperv.Host, m *netAdapterRestartModel, timeout time.Duration, onlyIfOwed bool, diags *diag.Diagnostics) error {
+// stays unknown. known says which net adapters are meant, and comes back with what there is.
+func (r *netAdapterRestartResource) restart(ctx context.Context, h *hyperv.Host, m *netAdapterRestartModel, known hyperv.KnownPorts, timeout time.Duration, onlyIfOwed bool, diags *diag.Diagnostics) (hyperv.KnownPorts, error) {
 	spec := m.spec(onlyIfOwed)
+	spec.Known = known
 	if timeout != restartTimeout {
 		spec.Timeout = timeout * 9 / 10 // so that it is the net adapters that are said to be late
 	}
@@ -111,11 +112,11 @@ func (r *netAdapterRestartResource) restart(ctx context.Context, h *hyperv.Host,
 	defer cancel()
 	report, err := h.RestartNetAdapters(ctx, spec)
 	if report == nil || len(report.Devices) == 0 {
-		return err
+		return known, err
 	}
 	debts := debtsOf(report.Devices)
 	if err != nil && len(debts) == 0 {
-		return err
+		return known, err
 	}
 	m.fillNew(h.Name, report.Devices)
 	m.fillDevices(ctx, report.Devices, diags)
@@ -124,7 +125,7 @@ func (r *netAdapterRestartResource) restart(ctx context.Context, h *hyperv.Host,
 		m.PlannedRestarts = plannedList(ctx, nil, diags)
 	}
 	addNotes(diags, report.Notes)
-	return err
+	return report.Known, err
 }
 
 func (r *netAdapterRestartResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
@@ -139,7 +140,7 @@ func (r *netAdapterRestartResource) Read(ctx context.Context, req resource.ReadR
 	}
 	ctx, cancel := within(ctx, m.Timeouts.Read, 2*time.Minute, &resp.Diagnostics)
 	defer cancel()
-	devices, err := h.RestartDevices(ctx, namesOf(m.NetAdapterNames), m.Profile.ValueString())
+	devices, known, err := h.RestartDevices(ctx, namesOf(m.NetAdapterNames), knownPorts(ctx, req.Private, &resp.Diagnostics), m.Profile.ValueString())
 	if hyperv.IsNotFound(err) {
 		resp.State.RemoveResource(ctx)
 		return
@@ -150,6 +151,7 @@ func (r *netAdapterRestartResource) Read(ctx context.Context, req resource.ReadR
 	}
 	m.PendingRestarts = pendingList(ctx, debtsOf(devices), &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	keepPorts(ctx, resp.Private, known, &resp.Diagnostics)
 }
 
 func (r *netAdapterRestartResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
@@ -162,29 +164,34 @@ func (r *netAdapterRestartResource) Update(ctx context.Context, req resource.Upd
 	}
 	timeout, d := m.Timeouts.Update(ctx, restartTimeout)
 	resp.Diagnostics.Append(d...)
+	known := knownPorts(ctx, req.Private, &resp.Diagnostics)
 	if len(m.PlannedRestarts.Elements()) == 0 { // what was not announced is not restarted
-		r.look(ctx, h, &m, state, &resp.Diagnostics)
+		known = r.look(ctx, h, &m, state, known, &resp.Diagnostics)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+		keepPorts(ctx, resp.Private, known, &resp.Diagnostics)
 		return
 	}
 	always := m.RestartWhen.ValueString() == restartWhenAlways && asksForRestart(m, &state)
-	if err := r.restart(ctx, h, &m, timeout, !always, &resp.Diagnostics); err != nil {
+	known, err := r.restart(ctx, h, &m, known, timeout, !always, &resp.Diagnostics)
+	if err != nil {
 		addError(&resp.Diagnostics, failed{"make", restartThing(m.NetAdapterNames), h.Name}, err)
 		return // with the state as it was, the next plan makes it again
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	keepPorts(ctx, resp.Private, known, &resp.Diagnostics)
 }
 
 // look fills the model without a restart.
-func (r *netAdapterRestartResource) look(ctx context.Context, h *hyperv.Host, m *netAdapterRestartModel, state netAdapterRestartModel, diags *diag.Diagnostics) {
-	devices, err := h.RestartDevices(ctx, namesOf(m.NetAdapterNames), m.Profile.ValueString())
+func (r *netAdapterRestartResource) look(ctx context.Context, h *hyperv.Host, m *netAdapterRestartModel, state netAdapterRestartModel, known hyperv.KnownPorts, diags *diag.Diagnostics) hyperv.KnownPorts {
+	devices, now, err := h.RestartDevices(ctx, namesOf(m.NetAdapterNames), known, m.Profile.ValueString())
 	if err != nil {
 		addError(diags, failed{"read", restartThing(m.NetAdapterNames), h.Name}, err)
-		return
+		return known
 	}
 	m.fillNew(h.Name, devices)
 	m.Devices = state.Devices
 	m.PendingRestarts = pendingList(ctx, debtsOf(devices), diags)
+	return now
 }
 
 // Delete restarts nothing unless it was asked for: the parts are still there, and the last of them pays.
@@ -198,10 +205,12 @@ func (r *netAdapterRestartResource) Delete(ctx context.Context, req resource.Del
 	ctx, cancel := within(ctx, m.Timeouts.Delete, 10*time.Minute, &resp.Diagnostics)
 	defer cancel()
 	var err error
+	spec := m.spec(true)
+	spec.Known = knownPorts(ctx, req.Private, &resp.Diagnostics)
 	if m.RestartOnDestroy.ValueBool() {
-		_, err = h.RestartNetAdapters(ctx, m.spec(true))
+		_, err = h.RestartNetAdapters(ctx, spec)
 	} else { // what only this resource wanted nobody else would pay
-		err = h.ForgetRestarts(ctx, namesOf(m.NetAdapterNames), m.owner())
+		err = h.ForgetRestarts(ctx, spec.NetAdapterNames, spec.Known, m.owner())
 	}
 	if err != nil {
 		addError(&resp.Diagnostics, failed{"delete", restartThing(m.NetAdapterNames), h.Name}, err)
@@ -218,7 +227,7 @@ func (r *netAdapterRestartResource) ImportState(ctx context.Context, req resourc
 	if h == nil {
 		return
 	}
-	devices, err := h.RestartDevices(ctx, []string{parts[1]}, "")
+	devices, _, err := h.RestartDevices(ctx, []string{parts[1]}, nil, "")
 	if err != nil {
 		addError(&resp.Diagnostics, failed{"import", fmt.Sprintf("net adapter %q", parts[1]), h.Name}, err)
 		return

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
-	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -39,8 +38,8 @@ func (r *networkDirectRoutingResource) Schema(ctx context.Context, _ resource.Sc
 			MarkdownDescription: "`Allowed` (default): RDMA may cross IP subnets. `Blocked`: it may not, as Windows has it without a driver's installer that was told otherwise. It is one setting for all RDMA of the host or guest (facts.md 68, 89). A change restarts the adapters in `net_adapter_names`.",
 			Validators:          []validator.String{stringvalidator.OneOf(hyperv.AcrossAllowed, hyperv.AcrossBlocked)}},
 		"net_adapter_names": schema.ListAttribute{Required: true, ElementType: customtypes.NameType{},
-			MarkdownDescription: "Names of the net adapters that restart after a change, because an adapter reads the setting when it starts (facts.md 68): physical ones of the host, with all ports of their devices, or those of the guest. A name that is added restarts too; one that is taken away does not.",
-			Validators:          []validator.List{listvalidator.SizeAtLeast(1), listvalidator.UniqueValues(), listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))}},
+			MarkdownDescription: "Names of the net adapters that restart after a change, because an adapter reads the setting when it starts (facts.md 68): physical ones of the host, with all ports of their devices, or those of the guest. A name that is added restarts too; one that is taken away does not. " + renamedNetAdapters,
+			Validators:          netAdapterNamesValidators()},
 		"restart_on_destroy": schema.BoolAttribute{Optional: true,
 			MarkdownDescription: "Whether a restart that is due when this resource is destroyed is made then. Default: true. `false` leaves it owed, with a warning; the host keeps the debt."},
 		"restart_trigger": restartTriggerAttribute(),
@@ -124,6 +123,7 @@ func (r *networkDirectRoutingResource) Create(ctx context.Context, req resource.
 	m.store(ctx, h.Name, s, &resp.Diagnostics)
 	addNotes(&resp.Diagnostics, s.Notes)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	keepPorts(ctx, resp.Private, s.Known, &resp.Diagnostics)
 }
 
 // store takes over the result of a create or an update.
@@ -145,7 +145,9 @@ func (r *networkDirectRoutingResource) Read(ctx context.Context, req resource.Re
 	}
 	ctx, cancel := within(ctx, m.Timeouts.Read, 2*time.Minute, &resp.Diagnostics)
 	defer cancel()
-	s, err := h.ReadRouting(ctx, m.spec())
+	spec := m.spec()
+	spec.Known = knownPorts(ctx, req.Private, &resp.Diagnostics)
+	s, err := h.ReadRouting(ctx, spec)
 	if hyperv.IsNotFound(err) {
 		resp.State.RemoveResource(ctx)
 		return
@@ -164,6 +166,7 @@ func (r *networkDirectRoutingResource) Read(ctx context.Context, req resource.Re
 	m.RestartTrigger = keptRestartTrigger(m.RestartTrigger)
 	m.restartModel = m.read(ctx, s.Debts, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	keepPorts(ctx, resp.Private, s.Known, &resp.Diagnostics)
 }
 
 func (r *networkDirectRoutingResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
@@ -176,14 +179,17 @@ func (r *networkDirectRoutingResource) Update(ctx context.Context, req resource.
 	}
 	ctx, cancel := within(ctx, m.Timeouts.Update, 10*time.Minute, &resp.Diagnostics)
 	defer cancel()
-	old := state.spec()
-	s, err := h.ApplyRouting(ctx, m.spec(), &old)
+	old, spec := state.spec(), m.spec()
+	old.Known = knownPorts(ctx, req.Private, &resp.Diagnostics)
+	spec.Known = old.Known
+	s, err := h.ApplyRouting(ctx, spec, &old)
 	if err != nil {
 		addError(&resp.Diagnostics, failed{"update", state.about(), h.Name}, err)
 		return
 	}
 	m.store(ctx, h.Name, s, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	keepPorts(ctx, resp.Private, s.Known, &resp.Diagnostics)
 	m.addUpdateNotes(&resp.Diagnostics, s.Notes, s.Debts)
 }
 
@@ -196,7 +202,9 @@ func (r *networkDirectRoutingResource) Delete(ctx context.Context, req resource.
 	}
 	ctx, cancel := within(ctx, m.Timeouts.Delete, 10*time.Minute, &resp.Diagnostics)
 	defer cancel()
-	notes, err := h.DeleteRouting(ctx, m.spec(), m.forget())
+	spec := m.spec()
+	spec.Known = knownPorts(ctx, req.Private, &resp.Diagnostics)
+	notes, err := h.DeleteRouting(ctx, spec, m.forget())
 	addNotes(&resp.Diagnostics, notes)
 	if err != nil {
 		addError(&resp.Diagnostics, failed{"delete", m.about(), h.Name}, err)

@@ -33,6 +33,7 @@ func keepAsked(ctx context.Context, private privateWriter, spec hyperv.NicSettin
 // for a resource that was imported and not changed since: then the state itself says what is wanted.
 func (m *nicRdmaSettingsModel) asked(ctx context.Context, private privateData, diags *diag.Diagnostics) (spec hyperv.NicSettingsSpec, known bool) {
 	now := m.spec(ctx, diags)
+	now.Known = knownPorts(ctx, private, diags)
 	raw, d := private.GetKey(ctx, askedSettings)
 	diags.Append(d...)
 	if len(raw) == 0 {
@@ -42,6 +43,6 @@ func (m *nicRdmaSettingsModel) asked(ctx context.Context, private privateData, d
 		diags.AddError("Unreadable private state", fmt.Sprintf("The settings that were asked for are not readable: %v.", err))
 		return now, false
 	}
-	spec.Ports, spec.Profile, spec.RestartPolicy, spec.KeepOwedOnDelete = now.Ports, now.Profile, now.RestartPolicy, now.KeepOwedOnDelete
+	spec.Ports, spec.Known, spec.Profile, spec.RestartPolicy, spec.KeepOwedOnDelete = now.Ports, now.Known, now.Profile, now.RestartPolicy, now.KeepOwedOnDelete
 	return spec, true
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -47,8 +46,8 @@ func (r *nicRdmaSettingsResource) Schema(ctx context.Context, _ resource.SchemaR
 		"id":   idAttribute(nicRdmaSettingsImport()),
 		"host": hostAttribute(),
 		"net_adapter_names": schema.ListAttribute{Required: true, ElementType: customtypes.NameType{},
-			MarkdownDescription: "Names of one or more ports of the device. The settings go to all its ports, also those not named (facts.md 35); ports of two devices in one resource are an error. Ports of another device replace the resource.",
-			Validators:          []validator.List{listvalidator.SizeAtLeast(1), listvalidator.UniqueValues(), listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))}},
+			MarkdownDescription: "Names of one or more ports of the device. The settings go to all its ports, also those not named (facts.md 35); ports of two devices in one resource are an error. Ports of another device replace the resource. " + renamedNetAdapters,
+			Validators:          netAdapterNamesValidators()},
 		"sriov": schema.BoolAttribute{Optional: true, MarkdownDescription: "SR-IOV (`*SRIOV`)." + restarts},
 		"vmq":   schema.BoolAttribute{Optional: true, MarkdownDescription: "Virtual machine queues (`*VMQ`). RDMA on host adapters needs it too (facts.md 32)." + restarts},
 		"rdma":  schema.BoolAttribute{Optional: true, MarkdownDescription: "Network Direct, that is RDMA, of the physical ports (`*NetworkDirect`)." + restarts},
@@ -188,6 +187,7 @@ func (r *nicRdmaSettingsResource) Create(ctx context.Context, req resource.Creat
 	addNotes(&resp.Diagnostics, s.Notes)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	keepAsked(ctx, resp.Private, m.spec(ctx, &resp.Diagnostics), &resp.Diagnostics)
+	keepPorts(ctx, resp.Private, s.Known, &resp.Diagnostics)
 }
 
 func (r *nicRdmaSettingsResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
@@ -220,6 +220,7 @@ func (r *nicRdmaSettingsResource) Read(ctx context.Context, req resource.ReadReq
 	m.fill(ctx, h.Name, s, &resp.Diagnostics)
 	m.restartModel = m.read(ctx, s.Debts, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	keepPorts(ctx, resp.Private, s.Known, &resp.Diagnostics)
 }
 
 func (r *nicRdmaSettingsResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
@@ -233,7 +234,9 @@ func (r *nicRdmaSettingsResource) Update(ctx context.Context, req resource.Updat
 	ctx, cancel := within(ctx, m.Timeouts.Update, 10*time.Minute, &resp.Diagnostics)
 	defer cancel()
 	old, _ := state.asked(ctx, req.Private, &resp.Diagnostics)
-	s, err := h.ApplyNicSettings(ctx, m.spec(ctx, &resp.Diagnostics), &old)
+	spec := m.spec(ctx, &resp.Diagnostics)
+	spec.Known = old.Known
+	s, err := h.ApplyNicSettings(ctx, spec, &old)
 	if err != nil {
 		addError(&resp.Diagnostics, failed{"update", nicThing(m.NetAdapterNames), h.Name}, err)
 		return
@@ -243,6 +246,7 @@ func (r *nicRdmaSettingsResource) Update(ctx context.Context, req resource.Updat
 	m.restartModel = m.applied(ctx, s.Debts, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	keepAsked(ctx, resp.Private, m.spec(ctx, &resp.Diagnostics), &resp.Diagnostics)
+	keepPorts(ctx, resp.Private, s.Known, &resp.Diagnostics)
 	m.addUpdateNotes(&resp.Diagnostics, s.Notes, s.Debts)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/action/timeouts"
-	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/action/schema"
@@ -44,7 +43,7 @@ func (a *restartNetAdapterAction) Schema(ctx context.Context, _ action.SchemaReq
 			"host": actionHostAttribute(),
 			"net_adapter_names": schema.ListAttribute{Required: true, ElementType: customtypes.NameType{},
 				MarkdownDescription: "Names of one or more ports of each device, in the order in which the devices are restarted.",
-				Validators:          []validator.List{listvalidator.SizeAtLeast(1), listvalidator.UniqueValues(), listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))}},
+				Validators:          netAdapterNamesValidators()},
 			"profile": schema.StringAttribute{Optional: true,
 				MarkdownDescription: "Vendor profile: one of " + quotedCodes(hyperv.ProfileNames()) + ". Default: by the net adapter's driver.",
 				Validators:          []validator.String{stringvalidator.OneOf(hyperv.ProfileNames()...)}},

@@ -73,14 +73,14 @@ func addAdapterRefAttributes(attributes map[string]schema.Attribute) {
 	attributes["host"] = hostAttribute()
 	attributes["vm_name"] = vmNameAttribute()
 	attributes["vm_network_adapter_name"] = schema.StringAttribute{Optional: true, CustomType: customtypes.NameType{},
-		MarkdownDescription: "Name of the VM's network adapter, of any origin. Exactly one of this and `vm_network_adapter_id`; where two adapters have the name, only the id says which. A change replaces the resource.",
+		MarkdownDescription: "Name of the VM's network adapter, of any origin. Exactly one of this and `vm_network_adapter_id`; where two adapters have the name, only the id says which. The name of another adapter replaces the resource; the same one by its id does not, nor does its new name after a rename.",
 		Validators: []validator.String{stringvalidator.LengthAtLeast(1),
 			stringvalidator.ExactlyOneOf(path.MatchRoot("vm_network_adapter_name"), path.MatchRoot("vm_network_adapter_id"))},
-		PlanModifiers: []planmodifier.String{customtypes.KeepName(), stringplanmodifier.RequiresReplace()}}
+		PlanModifiers: []planmodifier.String{customtypes.KeepName(), replaceOtherAdapter{}}}
 	attributes["vm_network_adapter_id"] = schema.StringAttribute{Optional: true,
-		MarkdownDescription: "GUID of the VM's network adapter (`adapter_id` of `hyperv_vm_network_adapter`). A change replaces the resource.",
+		MarkdownDescription: "GUID of the VM's network adapter (`adapter_id` of `hyperv_vm_network_adapter`). The id of another adapter replaces the resource; the same one by its name does not.",
 		Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
-		PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()}}
+		PlanModifiers:       []planmodifier.String{keepAdapterID{}, replaceOtherAdapter{}}}
 	attributes["vm_id"] = computedForGood("GUID of the VM. The VM is found by it, also after a rename.")
 	attributes["adapter_id"] = computedForGood("GUID of the network adapter.")
 }

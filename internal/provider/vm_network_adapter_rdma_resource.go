@@ -133,6 +133,7 @@ func (r *vmNetworkAdapterRdmaResource) Create(ctx context.Context, req resource.
 	}
 	m.store(ctx, h.Name, a, notes, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	keepAdapterName(ctx, resp.Private, a, &resp.Diagnostics)
 }
 
 // store takes over the result of a create or an update.
@@ -171,6 +172,7 @@ func (r *vmNetworkAdapterRdmaResource) Read(ctx context.Context, req resource.Re
 	rememberVMName(ctx, was, m.VMName, req, resp)
 	m.restartModel = m.read(ctx, a.Debts, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	keepAdapterName(ctx, resp.Private, a, &resp.Diagnostics)
 }
 
 func (r *vmNetworkAdapterRdmaResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
@@ -192,6 +194,7 @@ func (r *vmNetworkAdapterRdmaResource) Update(ctx context.Context, req resource.
 	}
 	m.store(ctx, h.Name, a, notes, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	keepAdapterName(ctx, resp.Private, a, &resp.Diagnostics)
 }
 
 func (r *vmNetworkAdapterRdmaResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
@@ -221,4 +224,5 @@ func (r *vmNetworkAdapterRdmaResource) ImportState(ctx context.Context, req reso
 	m.fill(ctx, h.Name, a, &resp.Diagnostics)
 	m.restartModel = m.read(ctx, a.Debts, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	keepAdapterName(ctx, resp.Private, a, &resp.Diagnostics)
 }

@@ -87,6 +87,9 @@ type Guest struct {
 	// Name is the machine's name, by which the client knows guests that it reaches without their host.
 	// It is not sent.
 	Name string `json:"-"`
+	// State is where the batch reads the machine's state, if it does: the client does not try to reach without
+	// its host a guest whose machine does not run. It is not sent either: PowerShell Direct looks for itself.
+	State *Ref `json:"-"`
 }
 
 // Value forms. Each marshals to an object with a single key that starts with "$".
@@ -217,6 +220,7 @@ const (
 
 // IDs of errors on the client's own way to a guest, always with Session.
 const (
+	ErrorGuestNotRunning = "InvalidVMState"        // its machine does not run; PowerShell Direct says the same (errors.md 6)
 	ErrorGuestConnection = "GuestConnectionFailed" // nothing answered as Windows Remote Management
 	ErrorGuestRefused    = "GuestLogonRefused"     // it answered and did not let the credential in
 	ErrorGuestLost       = "GuestSessionLost"      // the PowerShell process in the guest is gone
