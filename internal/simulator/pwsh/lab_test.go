@@ -62,6 +62,7 @@ func TestSameLab(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				scenario.Hosts[0].Files = someFiles()
 				l, err := lab.New(scenario)
 				if err != nil {
 					t.Fatal(err)
@@ -105,6 +106,7 @@ func TestSameLab(t *testing.T) {
 					{Cmdlet: "Set-Acl", Parameters: parameters{"Path": `HKLM:\SOFTWARE\X`, "AclObject": wire.SecurityDescriptor{Call: "acl", SDDL: "O:SYG:SYD:PAI(A;CI;KA;;;SY)(A;CI;KA;;;BA)"}}},
 					{Cmdlet: "Get-Acl", Parameters: parameters{"Path": `HKLM:\SOFTWARE\X`}, Select: []wire.Field{{Name: "Sddl"}, {Name: "Owner"}}}, {Cmdlet: "Get-Item", Parameters: parameters{"Path": `HKLM:\SOFTWARE\X`}, Save: "k", Depth: 1},
 					{Cmdlet: "Remove-Item", Input: "k"}, {Cmdlet: "Test-Path", Parameters: parameters{"Path": `HKLM:\SOFTWARE\X`}}, {Cmdlet: "Get-Item", Parameters: parameters{"Path": `HKLM:\SOFTWARE\X`}}})
+			groups = append(groups, fileCalls(nil), fileCalls(guest))
 			theirs, own := outcomes(t, clients["powershell"].Batch(groups...)), outcomes(t, clients["native"].Batch(groups...))
 			for i := range groups {
 				for j := range groups[i] {
@@ -124,6 +126,43 @@ func TestSameLab(t *testing.T) {
 			}
 		})
 	}
+}
+
+func someFiles() []lab.ScenarioFile {
+	return []lab.ScenarioFile{
+		{Path: `C:\Drivers [x]\a.inf`, Content: "inf"}, {Path: `C:\Drivers [x]\sub\a.cat`, Content: "cat", Signature: "Valid", Signer: "CN=Vendor"},
+	}
+}
+
+// fileCalls are the calls about files. They name the properties that they want: a real PowerShell adds more to every file.
+func fileCalls(guest *wire.Guest) []wire.Call {
+	const made, from, to = `C:\Windows\Made`, `C:\Drivers [x]`, `C:\Windows\Made\copy`
+	file := []wire.Field{{Name: "Name"}, {Name: "FullName"}, {Name: "Extension"}, {Name: "PSIsContainer"}, {Name: "PSChildName"}}
+	rights := []wire.Field{{Name: "Sddl"}, {Name: "Owner"}}
+	calls := []wire.Call{
+		{Cmdlet: "New-Item", Parameters: parameters{"Path": made, "ItemType": "Directory"}, Select: file},
+		{Cmdlet: "New-Item", Parameters: parameters{"Path": made, "ItemType": "Directory"}, Select: file}, // is there
+		{Cmdlet: "Get-Acl", Parameters: parameters{"LiteralPath": made}, Save: "acl", Select: rights},
+		{Cmdlet: "Set-Acl", Parameters: parameters{"LiteralPath": made, "AclObject": wire.SecurityDescriptor{Call: "acl", SDDL: "O:BAG:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"}}},
+		{Cmdlet: "Get-Acl", Parameters: parameters{"LiteralPath": made}, Select: rights},
+		{Cmdlet: "Get-Item", Parameters: parameters{"LiteralPath": from}, Select: file},
+		{Cmdlet: "Copy-Item", Parameters: parameters{"LiteralPath": from, "Destination": to, "Recurse": true, "Force": true, "Confirm": false}},
+		{Cmdlet: "Get-ChildItem", Parameters: parameters{"LiteralPath": to, "Recurse": true, "Force": true}, Select: file},
+		{Cmdlet: "Get-ChildItem", Parameters: parameters{"LiteralPath": to, "Recurse": true}, Save: "files", Select: file, Where: []wire.Condition{{Property: "PSIsContainer", Equals: []string{"false"}}}},
+		{Cmdlet: "Get-FileHash", Input: "files", Parameters: parameters{"Algorithm": "SHA256"}, Select: []wire.Field{{Name: "Path"}, {Name: "Hash"}}},
+		{Cmdlet: "Get-AuthenticodeSignature", Input: "files", Select: []wire.Field{{Name: "Path"}, {Name: "Status"}, {Name: "SignerCertificate", Fields: []wire.Field{{Name: "Subject"}}}}},
+		{Cmdlet: "Get-Acl", Parameters: parameters{"LiteralPath": to + `\a.inf`}, Select: rights},
+		{Cmdlet: "Test-Path", Parameters: parameters{"LiteralPath": to}},
+		{Cmdlet: "Remove-Item", Parameters: parameters{"LiteralPath": made, "Recurse": true, "Force": true, "Confirm": false}},
+		{Cmdlet: "Test-Path", Parameters: parameters{"LiteralPath": to}},
+		{Cmdlet: "Get-Item", Parameters: parameters{"LiteralPath": made}, Select: file}, // is gone
+		{Cmdlet: "Get-WindowsDriver", Parameters: parameters{"Online": true}, Select: []wire.Field{{Name: "Driver"}, {Name: "OriginalFileName"}}},
+		{Cmdlet: "Get-ScheduledTaskInfo", Parameters: parameters{"TaskName": "none"}, Select: []wire.Field{{Name: "LastTaskResult"}}},
+	}
+	for i := range calls {
+		calls[i].Guest, calls[i].OnError = guest, wire.OnErrorContinue // errors are compared too
+	}
+	return calls
 }
 
 // guestOf is a running VM of the lab's first host, and who may log on to its guest.
