@@ -15,7 +15,9 @@ type GuestRdmaSpec struct {
 	Enabled    bool     // RDMA on both adapters, and the VF's keyword where its driver has one
 	Require    bool     // fail unless SMB says RDMA capable; otherwise only warn
 	Recovery   []string // steps that may be taken: guest_rdma, net_adapter, vm_restart
-	Restarts   RestartRules
+	// DriverMatch is what is done about drivers of host and guest that do not fit: strict, warn or off.
+	DriverMatch string
+	Restarts    RestartRules
 }
 
 // Recovery steps, in the order in which they are taken (facts.md 66).

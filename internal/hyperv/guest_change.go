@@ -34,6 +34,9 @@ type guestChange struct {
 	unreachable int      // looks in a row that did not get into the guest
 	lookedAt    time.Time
 	began       time.Time
+
+	ports   []NetAdapter // of the host, that may carry the virtual function
+	matched bool         // their drivers were held against the guest's
 }
 
 // guestClaimant names the resource that owns a guest's RDMA by what its configuration says.
@@ -51,7 +54,7 @@ func (h *Host) ApplyGuestRdma(ctx context.Context, ref, configured AdapterRef, s
 		return nil, err
 	}
 	b := h.batch(op, adapterAbout(ref))
-	after := b.readParts(partSwitchList, partVM(ref.VMID, ref.VMName), partLedger)
+	after := b.readParts(partSwitchList, partNetAdapterList, partVM(ref.VMID, ref.VMName), partLedger)
 	guest := b.readGuest(target)
 	if err := b.run(ctx); err != nil {
 		return nil, err
@@ -75,7 +78,7 @@ func (h *Host) ApplyGuestRdma(ctx context.Context, ref, configured AdapterRef, s
 	}
 	target.VMID = a.VM.ID
 	c := &guestChange{host: h, op: op, ref: a.ByID(), spec: spec, target: target, object: object, claim: claimant, ledger: inv.ledger,
-		g: guest.join(h, op, a), lookedAt: time.Now(), began: time.Now()}
+		g: guest.join(h, op, a), lookedAt: time.Now(), began: time.Now(), ports: inv.physicalPorts(a)}
 	if err := c.startAgain(ctx); err != nil {
 		return nil, err
 	}
@@ -136,6 +139,9 @@ func (c *guestChange) reach(ctx context.Context) error {
 			return err
 		}
 		if err := c.hopeless(ctx); err != nil {
+			return err
+		}
+		if err := c.matchDrivers(); err != nil {
 			return err
 		}
 		if c.g.VF != nil && (c.differs() || !c.owned()) && changes < 5 {

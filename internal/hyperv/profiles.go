@@ -25,6 +25,10 @@ type Profile struct {
 	RebindAfterSwitch bool
 	// NeedsTeamMapping: with SET only the first port carries guest RDMA, so the VM's adapter must be mapped (facts.md 22, 81).
 	NeedsTeamMapping bool
+	// SameDriverVersion: host and guest need the same version of the driver (facts.md 99).
+	SameDriverVersion bool
+	// InboxVFDriver: the procedure begins with Windows' own driver for the VF (procedures.md A9).
+	InboxVFDriver bool
 	// UnsupportedGuestRdma: the vendor does not support guest RDMA with it; an experiment (facts.md 3).
 	UnsupportedGuestRdma bool
 }
@@ -38,8 +42,8 @@ func Profiles() map[string]Profile {
 	list := []Profile{
 		{Name: "intel_x722", DriverFiles: []string{"i40eb65.sys", "i40eb68.sys", "i40ea65.sys", "i40ea68.sys"}, MaxVFsKeyword: "RdmaMaxVfsEnabled", GuestKeyword: "RdmaVfEnabled", RebindAfterSwitch: true},
 		{Name: "intel_e810", DriverFiles: []string{"icea.sys", "icea65.sys", "icea68.sys"}, MaxVFsKeyword: "RdmaMaxVfsEnabled", GuestKeyword: "RdmaVfEnabled", RebindAfterSwitch: true},
-		{Name: "mellanox_cx3pro", DriverFiles: []string{"mlx4eth63.sys"}, GuestRdmaService: "mlx4_bus", GuestRdmaValue: enableGuestRdma, NeedsTeamMapping: true, UnsupportedGuestRdma: true},
-		{Name: "mellanox_mlx5", DriverFiles: []string{"mlx5.sys"}},
+		{Name: "mellanox_cx3pro", DriverFiles: []string{"mlx4eth63.sys"}, GuestRdmaService: "mlx4_bus", GuestRdmaValue: enableGuestRdma, NeedsTeamMapping: true, SameDriverVersion: true, InboxVFDriver: true, UnsupportedGuestRdma: true},
+		{Name: "mellanox_mlx5", DriverFiles: []string{"mlx5.sys"}, SameDriverVersion: true},
 		{Name: "chelsio_t6", DriverFiles: []string{"chnetx64.sys"}},
 		{Name: "marvell_fastlinq", DriverFiles: []string{"qevbda.sys", "qenda.sys"}},
 		{Name: "broadcom_netxtreme", DriverFiles: []string{"bnxtnd.sys", "ocndnd.sys"}},

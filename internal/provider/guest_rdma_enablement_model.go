@@ -19,6 +19,7 @@ type guestRdmaEnablementModel struct {
 	Enabled       types.Bool     `tfsdk:"enabled"`
 	Verification  types.String   `tfsdk:"verification"`
 	Recovery      types.Set      `tfsdk:"recovery"`
+	DriverMatch   types.String   `tfsdk:"driver_match"`
 	OnUnreachable types.String   `tfsdk:"on_unreachable"`
 	Triggers      types.Map      `tfsdk:"triggers"`
 	Actual        types.Object   `tfsdk:"actual"`
@@ -62,7 +63,7 @@ const (
 // spec is how RDMA in the guest shall be.
 func (m *guestRdmaEnablementModel) spec(ctx context.Context, diags *diag.Diagnostics) hyperv.GuestRdmaSpec {
 	return hyperv.GuestRdmaSpec{Credential: m.Credential.ValueString(), Enabled: m.Enabled.ValueBool(), Require: m.Verification.ValueString() != verifyWarn,
-		Recovery: setTexts(m.Recovery), Restarts: m.rules(ctx, m.RestartPolicy, diags)}
+		Recovery: setTexts(m.Recovery), DriverMatch: m.DriverMatch.ValueString(), Restarts: m.rules(ctx, m.RestartPolicy, diags)}
 }
 
 func setTexts(s types.Set) []string {
@@ -90,7 +91,7 @@ func (m *guestRdmaEnablementModel) imported(ctx context.Context, a *hyperv.VMAda
 	m.Verification, m.OnUnreachable = types.StringValue(verifyRequire), types.StringValue(unreachableError)
 	recovery, d := types.SetValueFrom(ctx, types.StringType, []string{hyperv.RecoverGuestRdma})
 	diags.Append(d...)
-	m.Recovery = recovery
+	m.Recovery, m.DriverMatch = recovery, types.StringValue(hyperv.DriverMatchWarn)
 	m.Triggers = types.MapNull(types.StringType)
 }
 

@@ -56,6 +56,11 @@ func (r *guestRdmaEnablementResource) Schema(ctx context.Context, _ resource.Sch
 		"recovery": schema.SetAttribute{Optional: true, Computed: true, ElementType: types.StringType, Default: setdefault.StaticValue(byDefault),
 			MarkdownDescription: "Steps that may be taken if SMB does not say RDMA capable (facts.md 66), in this order and each only if those before did not help: `guest_rdma` (RDMA off and on on both guest adapters; disturbs nobody else), `net_adapter` (all ports of the host's device are disabled and enabled: every VM on it loses its network for seconds), `vm_restart`. Default: `guest_rdma` only. None is taken with `restart_policy = \"manual\"`.",
 			Validators:          []validator.Set{setvalidator.ValueStringsAre(stringvalidator.OneOf(hyperv.RecoverySteps()...))}},
+		"driver_match": schema.StringAttribute{Optional: true, Computed: true, Default: stringdefault.StaticString(hyperv.DriverMatchWarn),
+			MarkdownDescription: "What to do when the drivers of the host's port and of the virtual function do not fit: `strict` (an error, before anything in the guest is changed), `warn` (default) or `off`. " +
+				"Windows' own driver on the host does not fit (facts.md 6, 100), nor does it in the guest, except that of ConnectX-3, with which the procedure begins (A9). " +
+				"Both drivers must be of one provider; with Mellanox also of one version, while others count the versions of physical and virtual functions apart (facts.md 99). It is looked at in a create or an update.",
+			Validators: []validator.String{stringvalidator.OneOf(hyperv.DriverMatches()...)}},
 		"on_unreachable": schema.StringAttribute{Optional: true, Computed: true, Default: stringdefault.StaticString(unreachableError),
 			MarkdownDescription: "What a destroy does when the guest cannot be reached (the VM is off, the credential does not work): `error` (default), or `forget`, which leaves the guest as it is. A VM that is gone is no error.",
 			Validators:          []validator.String{stringvalidator.OneOf(unreachableError, unreachableForget)}},
